@@ -1,1 +1,4 @@
-export {};
+export { buildIdentity } from './identity/build.js';
+export { readModel, toBigInt, writeModel } from './proto/codec.js';
+export type { ModelProto } from './proto/types.js';
+export { readSafetensors, type SafeTensor, SafetensorsError } from './safetensors/read.js';

@@ -1,0 +1,51 @@
+/**
+ * Every name in Redis, once. Keys of one queue carry the same hash tag `{model@version}`, so that they live
+ * in one slot of a cluster. Reply channels are per gateway and untagged: a plain PUBLISH reaches every node.
+ */
+
+/** BullMQ's key prefix: its keys are `mr:{model@version}:...`. */
+export const BULL_PREFIX = 'mr';
+
+/** The queue of one model version, braces included: `{all-minilm-l6-v2@1}`. */
+export function queueName(model: string, version: string): string {
+  return `{${model}@${version}}`;
+}
+
+/** BullMQ job id of a part. No ":" (BullMQ splits keys at it) and never a plain integer. */
+export function jobId(requestId: string, firstItem: number): string {
+  return `${requestId}.${firstItem}`;
+}
+
+/** Input tensors of a part that are too large for the job. */
+export function payloadKey(queue: string, requestId: string, firstItem: number): string {
+  return `mr-payload:${queue}:${requestId}.${firstItem}`;
+}
+
+/** Stored reply of a part. */
+export function replyKey(queue: string, requestId: string, firstItem: number): string {
+  return `mr-reply:${queue}:${requestId}.${firstItem}`;
+}
+
+/** Tombstone of a cancelled request. */
+export function cancelKey(queue: string, requestId: string): string {
+  return `mr-cancel:${queue}:${requestId}`;
+}
+
+/** Hash of a job's run markers: field `item:generation:instance`, value when it began. */
+export function markerKey(queue: string, job: string): string {
+  return `mr-marker:${queue}:${job}`;
+}
+
+/** Channel on which gateways tell a queue's workers of cancelled requests. */
+export function controlChannel(queue: string): string {
+  return `mr-control:${queue}`;
+}
+
+/** Channel on which a gateway gets its replies. */
+export function replyChannel(gatewayId: string): string {
+  return `mr-replies:${gatewayId}`;
+}
+
+/** Hash of worker announcements by worker id, and the sorted set of when each expires (epoch ms). */
+export const REGISTRY_ANNOUNCEMENTS_KEY = '{mr-registry}:announcements';
+export const REGISTRY_EXPIRY_KEY = '{mr-registry}:expiry';

@@ -1,0 +1,83 @@
+import { type ErrorCode, isErrorCode } from '../errors/codes.js';
+import { MillraceError } from '../errors/millrace-error.js';
+import { decodeFrame, encodeFrame } from './frame.js';
+import type { Stamps } from './stamps.js';
+import type { Tensor } from './tensor.js';
+
+/** How an item ended. Nothing is dropped silently: each item of a part has one of these. */
+export type ItemOutcome =
+  | { status: 'ok' /** The input was cut to the model's limit. */; truncated?: true; tokens?: number }
+  | { status: 'failed'; code: ErrorCode; message: string }
+  | { status: 'expired' }
+  | { status: 'cancelled' };
+
+export interface ReplyHeader {
+  v: number;
+  requestId: string;
+  firstItem: number;
+  generation: number;
+  /** One per item of the part, in order. */
+  items: ItemOutcome[];
+  /** Id of the worker process that answered. */
+  worker: string;
+  model: string;
+  version: string;
+  /** 1, or more when the job was run again after a stall. */
+  attempt: number;
+  /** Ids of the groups in which the items ran. */
+  batches: string[];
+  stamps: Stamps;
+}
+
+/** A part's reply. The first axis of each output counts the items whose status is ok, in item order. */
+export interface Reply {
+  header: ReplyHeader;
+  outputs: Tensor[];
+}
+
+/** Stored replies over this size are not published; only their address is. */
+const MAX_PUBLISHED_BYTES = 64 * 1024;
+const GENERATION_BYTES = 4;
+const REFERENCE = 'ref:';
+
+/**
+ * What is stored under the reply key: uint32 little-endian generation, then the frame. The generation
+ * stands in front so that the publishing script can compare it without parsing JSON.
+ */
+export function encodeReply(reply: Reply): Buffer {
+  const frame = encodeFrame(reply.header, reply.outputs);
+  const prefix = Buffer.allocUnsafe(GENERATION_BYTES);
+  prefix.writeUInt32LE(reply.header.generation, 0);
+  return Buffer.concat([prefix, frame]);
+}
+
+/** @throws MillraceError `invalid_input` or `contract_version_unsupported` when it can't be read. */
+export function decodeReply(stored: Uint8Array): Reply {
+  const { header, tensors } = decodeFrame(stored.subarray(GENERATION_BYTES));
+  const h = header as unknown as ReplyHeader;
+  if (h.v !== 1) throw new MillraceError('contract_version_unsupported');
+  const sound =
+    typeof h.requestId === 'string' &&
+    Number.isSafeInteger(h.firstItem) &&
+    Array.isArray(h.items) &&
+    h.items.every((i) => i.status !== 'failed' || isErrorCode(i.code)) &&
+    typeof h.stamps === 'object';
+  if (!sound) throw new MillraceError('invalid_input', 'The reply header is not valid.', { field: 'reply' });
+  return { header: h, outputs: tensors };
+}
+
+/** What is published for a stored reply: itself, or for a large one `ref:REQUEST:FIRSTITEM`. */
+export function replyMessage(stored: Buffer, requestId: string, firstItem: number): Buffer | string {
+  return stored.byteLength <= MAX_PUBLISHED_BYTES ? stored : `${REFERENCE}${requestId}:${firstItem}`;
+}
+
+/** Reads a published message: the stored reply, or where it lies. */
+export function readReplyMessage(
+  message: Buffer,
+): { stored: Buffer } | { requestId: string; firstItem: number } {
+  if (message.byteLength < 256 && message.toString('latin1', 0, REFERENCE.length) === REFERENCE) {
+    const [, requestId = '', firstItem = ''] = message.toString('latin1').split(':');
+    return { requestId, firstItem: Number(firstItem) };
+  }
+  return { stored: message };
+}

@@ -1,0 +1,132 @@
+/**
+ * The one table of error codes. Doors only translate: each renders the same code in its own shape.
+ *
+ * `status` is the HTTP status, `retryable` says whether the same request may succeed later, `fault` says
+ * whose it is (a client's fault is never logged as an error), `text` is what a client may read when the
+ * thrower gave no sentence of its own.
+ */
+export const ERRORS = {
+  invalid_json: { status: 400, retryable: false, fault: 'client', text: 'The body is not valid JSON.' },
+  invalid_encoding: { status: 400, retryable: false, fault: 'client', text: 'The body is not valid UTF-8.' },
+  nesting_too_deep: {
+    status: 400,
+    retryable: false,
+    fault: 'client',
+    text: 'The body nests deeper than allowed.',
+  },
+  invalid_input: { status: 400, retryable: false, fault: 'client', text: 'The request is not valid.' },
+  too_many_items: {
+    status: 400,
+    retryable: false,
+    fault: 'client',
+    text: 'The request has more items than allowed.',
+  },
+  text_too_long: {
+    status: 400,
+    retryable: false,
+    fault: 'client',
+    text: 'The text has more tokens than the model takes.',
+  },
+  unauthorized: {
+    status: 401,
+    retryable: false,
+    fault: 'client',
+    text: 'An API key is required: send "Authorization: Bearer KEY".',
+  },
+  forbidden: { status: 403, retryable: false, fault: 'client', text: 'This API key may not do that.' },
+  not_found: { status: 404, retryable: false, fault: 'client', text: 'There is nothing at this address.' },
+  model_not_found: { status: 404, retryable: false, fault: 'client', text: 'No such model is served here.' },
+  method_not_allowed: {
+    status: 405,
+    retryable: false,
+    fault: 'client',
+    text: 'This address does not take that method.',
+  },
+  body_too_large: {
+    status: 413,
+    retryable: false,
+    fault: 'client',
+    text: 'The body is larger than allowed.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    retryable: false,
+    fault: 'client',
+    text: 'The content type is not one this address takes.',
+  },
+  queue_full: {
+    status: 429,
+    retryable: true,
+    fault: 'load',
+    text: 'More work is waiting than the queue may hold. Try again later.',
+  },
+  too_many_attempts: {
+    status: 429,
+    retryable: true,
+    fault: 'client',
+    text: 'Too many failed attempts. Try again later.',
+  },
+  cancelled: {
+    status: 499,
+    retryable: true,
+    fault: 'client',
+    text: 'The request was cancelled before it was answered.',
+  },
+  internal: {
+    status: 500,
+    retryable: true,
+    fault: 'server',
+    text: 'Something failed in the server. Its log has the cause under the request id.',
+  },
+  inference_failed: {
+    status: 500,
+    retryable: false,
+    fault: 'server',
+    text: 'The model failed on this input.',
+  },
+  item_quarantined: {
+    status: 500,
+    retryable: false,
+    fault: 'server',
+    text: 'Workers died while running this input. It will not be tried again.',
+  },
+  contract_version_unsupported: {
+    status: 500,
+    retryable: false,
+    fault: 'server',
+    text: 'Gateway and worker are of versions that do not understand each other.',
+  },
+  unsupported: { status: 501, retryable: false, fault: 'client', text: 'This is not supported here.' },
+  queue_unavailable: {
+    status: 503,
+    retryable: true,
+    fault: 'server',
+    text: 'The queue cannot be reached. Try again in a moment.',
+  },
+  no_worker: { status: 503, retryable: true, fault: 'server', text: 'No worker serves this model now.' },
+  shutting_down: {
+    status: 503,
+    retryable: true,
+    fault: 'server',
+    text: 'This gateway is shutting down. Try again.',
+  },
+  deadline_exceeded: {
+    status: 504,
+    retryable: true,
+    fault: 'load',
+    text: 'The answer did not come within the time the request allowed.',
+  },
+} as const satisfies Record<string, ErrorSpec>;
+
+export interface ErrorSpec {
+  readonly status: number;
+  readonly retryable: boolean;
+  readonly fault: 'client' | 'server' | 'load';
+  readonly text: string;
+}
+
+export type ErrorCode = keyof typeof ERRORS;
+
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === 'string' && Object.hasOwn(ERRORS, value);
+}
