@@ -1,3 +1,5 @@
+export { buildEncoder, type EncoderSource } from './encoder/build.js';
+export { type Pooling, UnsupportedModelError } from './encoder/config.js';
 export { buildIdentity } from './identity/build.js';
 export { readModel, toBigInt, writeModel } from './proto/codec.js';
 export type { ModelProto } from './proto/types.js';

@@ -62,7 +62,12 @@ export class GraphBuilder {
   }
 
   /** Adds a node with one output and returns that output's name: `output` if given. */
-  op(type: string, inputs: readonly string[], attributes: Record<string, Attribute> = {}, output?: string): string {
+  op(
+    type: string,
+    inputs: readonly string[],
+    attributes: Record<string, Attribute> = {},
+    output?: string,
+  ): string {
     const [value] = this.multi(type, inputs, 1, attributes, output) as [string];
     return value;
   }

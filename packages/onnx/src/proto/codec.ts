@@ -21,7 +21,9 @@ function buildRoot(): protobuf.Root {
     }
     nested[flatName(message)] = { fields };
   }
-  return protobuf.Root.fromJSON({ edition: '2023', nested } as protobuf.INamespace).resolveAll();
+  const root = protobuf.Root.fromJSON({ edition: '2023', nested } as protobuf.INamespace);
+  root.resolveAll();
+  return root;
 }
 
 /** Nesting of message types is a matter of names only; the wire doesn't know it. */

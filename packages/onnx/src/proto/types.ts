@@ -37,7 +37,9 @@ type Field<Spec> = Spec extends `${number} ${infer T}[]`
  * The shape of an ONNX message, derived from the schema table. A message that was read has only its present
  * fields as own properties; an absent one reads as its protobuf default (null for a message).
  */
-export type Message<Name extends MessageName> = { -readonly [K in keyof Schema[Name]]?: Field<Schema[Name][K]> };
+export type Message<Name extends MessageName> = {
+  -readonly [K in keyof Schema[Name]]?: Field<Schema[Name][K]>;
+};
 
 export type ModelProto = Message<'ModelProto'>;
 export type GraphProto = Message<'GraphProto'>;

@@ -85,7 +85,10 @@ function parseHeader(bytes: Uint8Array): Record<string, unknown> {
   return header;
 }
 
-function parseEntry(name: string, entry: unknown): { dtype: string; shape: number[]; begin: number; end: number } {
+function parseEntry(
+  name: string,
+  entry: unknown,
+): { dtype: string; shape: number[]; begin: number; end: number } {
   if (!isRecord(entry)) throw new SafetensorsError(`tensor ${name}: its entry is not an object`);
   const { dtype, shape, data_offsets: offsets } = entry;
   const size = typeof dtype === 'string' ? ELEMENT_BYTES[dtype] : undefined;
@@ -110,7 +113,8 @@ function checkCoverage(ranges: { name: string; begin: number; end: number }[], l
   let covered = 0;
   for (const { name, begin, end } of ranges) {
     if (begin < covered) throw new SafetensorsError(`tensor ${name} overlaps the one before it`);
-    if (begin > covered) throw new SafetensorsError(`a hole of ${begin - covered} bytes before tensor ${name}`);
+    if (begin > covered)
+      throw new SafetensorsError(`a hole of ${begin - covered} bytes before tensor ${name}`);
     covered = end;
   }
   if (covered !== length) throw new SafetensorsError(`${length - covered} bytes after the last tensor`);
