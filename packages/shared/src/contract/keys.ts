@@ -26,7 +26,7 @@ export function replyKey(queue: string, requestId: string, firstItem: number): s
   return `mr-reply:${queue}:${requestId}.${firstItem}`;
 }
 
-/** Tombstone of a cancelled request. */
+/** Tombstone of a cancelled request: its being there is what counts; it expires after the request's deadline. */
 export function cancelKey(queue: string, requestId: string): string {
   return `mr-cancel:${queue}:${requestId}`;
 }
@@ -36,7 +36,7 @@ export function markerKey(queue: string, job: string): string {
   return `mr-marker:${queue}:${job}`;
 }
 
-/** Channel on which gateways tell a queue's workers of cancelled requests. */
+/** Channel on which gateways tell a queue's workers of cancelled requests; a message is the request's id. */
 export function controlChannel(queue: string): string {
   return `mr-control:${queue}`;
 }
