@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -47,12 +48,15 @@ export async function startServer(files: ServerFiles, url: string): Promise<Serv
   return server;
 }
 
-function spawnServer({ binary, configFile }: ServerFiles): ServerProcess {
+function spawnServer({ binary, configFile, logFile }: ServerFiles): ServerProcess {
+  // What is wrong with its configuration it says on its output alone.
+  const log = openSync(logFile, 'a', 0o600);
   const child = spawn('/bin/sh', ['-c', START_WATCHED, binary, configFile], {
-    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
+    stdio: ['ignore', log, log, 'pipe'],
     // A session of its own: Ctrl-C goes to the whole foreground group, and Redis must be the last to end.
     detached: true,
   });
+  closeSync(log);
   const watcher = child.stdio[3];
   const { pid } = child;
   if (pid === undefined || !watcher || !('write' in watcher)) {
