@@ -2,13 +2,16 @@
  * The stages of a request, in the order they happen. Each stamps its end once, in epoch milliseconds of
  * Redis's clock, so that stamps of different machines can be subtracted. `Server-Timing`, metrics, traces
  * and the profiler all read these stamps; nothing measures a stage a second time.
+ *
+ * `batched` is when an item's group was formed for a session: inputs are prepared while the batch window is
+ * still open, so that a session never waits for preprocessing.
  */
 export const STAGES = [
   'received',
   'enqueued',
   'fetched',
-  'batched',
   'preprocessed',
+  'batched',
   'inferred',
   'postprocessed',
   'replied',
@@ -21,9 +24,9 @@ export type Stamps = Partial<Record<Stage, number>>;
 export const SPANS = [
   { name: 'admit', from: 'received', to: 'enqueued' },
   { name: 'queue', from: 'enqueued', to: 'fetched' },
-  { name: 'window', from: 'fetched', to: 'batched' },
-  { name: 'preprocess', from: 'batched', to: 'preprocessed' },
-  { name: 'infer', from: 'preprocessed', to: 'inferred' },
+  { name: 'preprocess', from: 'fetched', to: 'preprocessed' },
+  { name: 'window', from: 'preprocessed', to: 'batched' },
+  { name: 'infer', from: 'batched', to: 'inferred' },
   { name: 'postprocess', from: 'inferred', to: 'postprocessed' },
   { name: 'reply', from: 'postprocessed', to: 'replied' },
 ] as const satisfies readonly { name: string; from: Stage; to: Stage }[];

@@ -1,0 +1,30 @@
+import type { BatchingOptions } from '@millrace/shared';
+
+export type WindowClosed = 'size' | 'cost' | 'idle' | 'time' | 'drain';
+
+export interface WindowView {
+  /** Prepared items that wait. */
+  items: number;
+  /** Their sizes added up, in tokens or elements. */
+  cost: number;
+  /** Epoch ms of the oldest one's enqueueing. */
+  oldestEnqueuedAt: number;
+  now: number;
+  draining: boolean;
+}
+
+/**
+ * The batch window, asked when a session has room. It opened with the enqueueing of its oldest item, so
+ * that an item which has waited long enough elsewhere runs at once. While every session is busy nobody
+ * asks: staying open costs nothing then.
+ *
+ * @returns why it is closed, or the epoch ms at which it will be.
+ */
+export function windowState(view: WindowView, batching: BatchingOptions): WindowClosed | number {
+  if (view.items >= batching.maxItems) return 'size';
+  if (view.cost >= batching.maxCost) return 'cost';
+  if (view.draining) return 'drain';
+  const closesAt = view.oldestEnqueuedAt + batching.windowMs;
+  if (view.now >= closesAt) return 'time';
+  return batching.closeEarly === 'auto' ? 'idle' : closesAt;
+}

@@ -1,0 +1,211 @@
+import {
+  type Logger,
+  MillraceError,
+  type ModelDescription,
+  type RedisClock,
+  replyKey,
+  type WorkerMetrics,
+} from '@millrace/shared';
+import type { Redis } from 'ioredis';
+import type { Cancellations } from '../intake/cancellations.js';
+import type { HeldJob } from '../intake/held-job.js';
+import type { HeldItem } from '../intake/held-part.js';
+import type { FetchedJob, JobConsumer } from '../intake/job-consumer.js';
+import { readJob } from '../intake/read-job.js';
+import type { RunTime } from '../planning/run-time.js';
+import type { RunMarkers } from '../stalls/markers.js';
+import { isFault, type Task } from '../tasks/task.js';
+import type { Dispatcher } from './dispatcher.js';
+import type { ItemPool } from './item-pool.js';
+import type { Settler } from './settler.js';
+
+/** After an error of Redis, fetching is tried again after this long, in ms. */
+const RETRY_MS = 100;
+
+/**
+ * Fetches jobs while there is room ahead of the sessions, reads and prepares their items, and puts them
+ * into the pool. Preparing goes on while sessions run and while the batch window is open.
+ */
+export class IntakeLoop {
+  #stopped = false;
+  #loop: Promise<void> | undefined;
+  #preparingSize = 0;
+  #preparing = new Set<Promise<void>>();
+  #roomWaiter: (() => void) | undefined;
+
+  constructor(
+    private readonly parts: {
+      queue: string;
+      model: ModelDescription;
+      task: Task;
+      maxItems: number;
+      prefetchMs: number;
+      consumer: JobConsumer;
+      pool: ItemPool;
+      dispatcher: Dispatcher;
+      settler: Settler;
+      markers: RunMarkers;
+      cancellations: Cancellations;
+      runTime: RunTime;
+      redis: Redis;
+      clock: RedisClock;
+      metrics: WorkerMetrics;
+      logger: Logger;
+    },
+  ) {
+    parts.dispatcher.onProgress = () => this.#roomWaiter?.();
+  }
+
+  start(): void {
+    this.#loop = this.#run();
+  }
+
+  /** Ends fetching; resolves when everything that was fetched is in the pool. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#roomWaiter?.();
+    await this.parts.consumer.stopFetching();
+    await this.#loop;
+    while (this.#preparing.size > 0) await Promise.all(this.#preparing);
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped) {
+      const most = await this.#room();
+      if (this.#stopped) return;
+      try {
+        const jobs = await this.parts.consumer.fetch(most);
+        this.parts.metrics.jobsHeld.set({ model: this.parts.model.name }, this.parts.consumer.held);
+        if (jobs.length > 0) this.#accept(jobs);
+      } catch (error) {
+        if (this.#stopped) return;
+        this.parts.logger.warn({ err: error }, 'jobs could not be fetched');
+        await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+      }
+    }
+  }
+
+  /** Waits until less than `prefetchMs` of work is ahead of the sessions; how many jobs to look for then. */
+  async #room(): Promise<number> {
+    const { pool, runTime, prefetchMs, maxItems } = this.parts;
+    for (;;) {
+      const aheadMs = runTime.predictMs(pool.size + this.#preparingSize);
+      const items = pool.count;
+      if (aheadMs < prefetchMs || items + this.#preparing.size === 0 || this.#stopped) {
+        return Math.max(1, maxItems - items);
+      }
+      await new Promise<void>((resolve) => {
+        this.#roomWaiter = resolve;
+      });
+      this.#roomWaiter = undefined;
+    }
+  }
+
+  #accept(jobs: readonly FetchedJob[]): void {
+    // Until they are tokenized, texts count by a guess: 16 tokens an item.
+    const guess = jobs.length * 16;
+    this.#preparingSize += guess;
+    const preparing = this.#prepare(jobs)
+      .catch((error: Error) => {
+        this.parts.logger.error({ err: error }, 'fetched jobs could not be prepared');
+        for (const job of jobs) this.parts.consumer.abandon(job);
+      })
+      .finally(() => {
+        this.#preparingSize -= guess;
+        this.#preparing.delete(preparing);
+        this.#roomWaiter?.();
+        this.parts.dispatcher.pump();
+      });
+    this.#preparing.add(preparing);
+  }
+
+  async #prepare(jobs: readonly FetchedJob[]): Promise<void> {
+    const fetchedAt = this.parts.clock.now();
+    const held = await Promise.all(jobs.map((job) => this.#read(job)));
+    const items: HeldItem[] = [];
+    for (const job of held) {
+      if (!job) continue;
+      for (const part of job.parts) {
+        part.stamp('fetched', fetchedAt);
+        items.push(...part.items.filter((item) => this.#worthPreparing(item, fetchedAt)));
+      }
+    }
+    await this.#prepareItems(items);
+  }
+
+  #worthPreparing(item: HeldItem, now: number): boolean {
+    if (item.settled) return false;
+    if (item.part.data.deadlineAt < now) this.parts.settler.settle(item, { status: 'expired' });
+    else if (this.parts.cancellations.has(item.part.data.requestId)) {
+      this.parts.settler.settle(item, { status: 'cancelled' });
+    } else return true;
+    return false;
+  }
+
+  async #prepareItems(items: readonly HeldItem[]): Promise<void> {
+    if (items.length === 0) return;
+    const results = await this.parts.task.prepare(items.map((item) => item.raw));
+    const now = this.parts.clock.now();
+    const ready: HeldItem[] = [];
+    for (const [i, item] of items.entries()) {
+      const result = results[i];
+      item.part.stamp('preprocessed', now);
+      if (!result || isFault(result)) {
+        const { code, message } = result ?? {
+          code: 'internal' as const,
+          message: 'The item was not prepared.',
+        };
+        this.parts.settler.settle(item, { status: 'failed', code, message });
+      } else {
+        item.prepared = result;
+        ready.push(item);
+      }
+    }
+    this.parts.pool.add(ready);
+  }
+
+  /** A fetched job ready to prepare; undefined when it needed no run. */
+  async #read(fetched: FetchedJob): Promise<HeldJob | undefined> {
+    const { model, redis, settler } = this.parts;
+    try {
+      if (fetched.deferredFailure) throw new MillraceError('internal', fetched.deferredFailure);
+      const job = await readJob(fetched, model, redis);
+      if (fetched.stalled > 0 && (await this.#takeOver(job))) return undefined;
+      return job;
+    } catch (error) {
+      if (!(error instanceof MillraceError)) throw error;
+      this.parts.logger.warn(
+        { job: fetched.job.id, code: error.code, why: error.message },
+        'a job was refused',
+      );
+      await settler.refuse(fetched, { code: error.code, message: error.message });
+      return undefined;
+    }
+  }
+
+  /**
+   * A job that another worker lost. @returns whether it is done with: every part has its stored reply.
+   */
+  async #takeOver(job: HeldJob): Promise<boolean> {
+    const { queue, redis, consumer, settler, markers, cancellations, metrics, model } = this.parts;
+    metrics.stalled.inc({ model: model.name });
+    const keys = job.data.parts.map((part) => replyKey(queue, part.requestId, part.firstItem));
+    const stored = await Promise.all(keys.map((key) => redis.exists(key)));
+    if (stored.every((n) => n === 1)) {
+      await consumer.complete(job.fetched);
+      return true;
+    }
+    await cancellations.check(job.data.parts.map((part) => part.requestId));
+    for (const part of job.parts) {
+      for (const item of await markers.quarantined(part)) {
+        metrics.quarantined.inc({ model: model.name });
+        settler.settle(item, {
+          status: 'failed',
+          code: 'item_quarantined',
+          message: 'Workers died while running this input. It will not be tried again.',
+        });
+      }
+    }
+    return false;
+  }
+}

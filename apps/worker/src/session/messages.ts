@@ -1,0 +1,29 @@
+import type { Datatype, SessionOptions } from '@millrace/shared';
+
+/**
+ * What passes between a session client and its thread. Buffers are moved, not copied: a tensor that was
+ * sent can't be read by its sender any more.
+ */
+export interface WireTensor {
+  name: string;
+  datatype: Datatype;
+  shape: number[];
+  /** Row-major little-endian bytes in an ArrayBuffer of their own. */
+  data: Uint8Array<ArrayBuffer>;
+}
+
+/** The thread's workerData. */
+export interface SessionThreadOptions {
+  modelFile: string;
+  device: 'cpu' | 'cuda';
+  session: SessionOptions;
+}
+
+export type ToSession = { type: 'run'; id: number; inputs: WireTensor[] } | { type: 'release' };
+
+export type FromSession =
+  | { type: 'loaded'; device: 'cpu' | 'cuda'; warning?: string }
+  | { type: 'load-failed'; message: string }
+  /** `runMs`: time inside onnxruntime. */
+  | { type: 'ran'; id: number; outputs: WireTensor[]; runMs: number }
+  | { type: 'run-failed'; id: number; message: string };

@@ -1,0 +1,49 @@
+import type { SessionThreadOptions, WireTensor } from './messages.js';
+import { type RunResult, SessionClient } from './session-client.js';
+
+/** Running one and holding the next: the thread never waits for the main thread between two runs. */
+const SLOTS = 2;
+
+/** The session threads of one model. */
+export class SessionPool {
+  readonly clients: readonly SessionClient[];
+  /** Resolves with the first thread's death. */
+  readonly died: Promise<Error>;
+
+  private constructor(clients: SessionClient[]) {
+    this.clients = clients;
+    this.died = Promise.race(clients.map((client) => client.died));
+  }
+
+  static async open(threads: number, options: SessionThreadOptions): Promise<SessionPool> {
+    // One after the other: loading at once would hold as many copies of the file in memory.
+    const clients: SessionClient[] = [];
+    for (let i = 0; i < threads; i++) clients.push(await SessionClient.open(options));
+    return new SessionPool(clients);
+  }
+
+  get busy(): number {
+    return this.clients.filter((client) => client.inFlight > 0).length;
+  }
+
+  get hasIdle(): boolean {
+    return this.clients.some((client) => client.inFlight === 0);
+  }
+
+  /** Whether a thread's hand-off slot is free behind its running batch. */
+  get hasSlot(): boolean {
+    return this.clients.some((client) => client.inFlight < SLOTS);
+  }
+
+  /** Runs on the least loaded thread. */
+  run(inputs: WireTensor[]): Promise<RunResult> {
+    const [first, ...others] = this.clients;
+    if (!first) throw new Error('a pool without sessions');
+    const client = others.reduce((least, next) => (next.inFlight < least.inFlight ? next : least), first);
+    return client.run(inputs);
+  }
+
+  async release(): Promise<void> {
+    await Promise.all(this.clients.map((client) => client.release()));
+  }
+}

@@ -1,0 +1,81 @@
+import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
+import type { SessionOptions } from '@millrace/shared';
+import { InferenceSession } from 'onnxruntime-node';
+import type { FromSession, SessionThreadOptions, ToSession } from './messages.js';
+import { fromOrt, toOrt } from './ort-tensors.js';
+
+/**
+ * A thread with one onnxruntime session. `run()` of onnxruntime-node is synchronous native code, so it gets
+ * a thread of its own; and a thread must never be ended inside it (that aborts the process): it is told to
+ * release, releases, and exits by having nothing left to do.
+ */
+const port = parentPort as MessagePort;
+const options = workerData as SessionThreadOptions;
+
+function send(message: FromSession, moved: ArrayBuffer[] = []): void {
+  port.postMessage(message, moved);
+}
+
+function ortOptions(session: SessionOptions, device: 'cpu' | 'cuda'): InferenceSession.SessionOptions {
+  const spinning = session.allowSpinning ? '1' : '0';
+  return {
+    executionProviders: device === 'cuda' ? ['cuda', 'cpu'] : ['cpu'],
+    graphOptimizationLevel: session.graphOptimizationLevel,
+    intraOpNumThreads: session.intraOpThreads,
+    interOpNumThreads: 1,
+    executionMode: 'sequential',
+    enableCpuMemArena: true,
+    logSeverityLevel: 3,
+    extra: {
+      session: { intra_op: { allow_spinning: spinning }, inter_op: { allow_spinning: spinning } },
+      ...(session.disabledOptimizers.length > 0
+        ? { optimization: { disable_specified_optimizers: session.disabledOptimizers.join(';') } }
+        : {}),
+    },
+  };
+}
+
+async function load(): Promise<{ session: InferenceSession; device: 'cpu' | 'cuda'; warning?: string }> {
+  const { modelFile, device } = options;
+  try {
+    return { session: await InferenceSession.create(modelFile, ortOptions(options.session, device)), device };
+  } catch (error) {
+    if (device === 'cpu') throw error;
+    // onnxruntime-node has no fallback of its own when CUDA's libraries are missing.
+    const session = await InferenceSession.create(modelFile, ortOptions(options.session, 'cpu'));
+    return { session, device: 'cpu', warning: `CUDA cannot be used: ${(error as Error).message}` };
+  }
+}
+
+async function run(session: InferenceSession, message: Extract<ToSession, { type: 'run' }>): Promise<void> {
+  try {
+    const feeds = Object.fromEntries(message.inputs.map((tensor) => [tensor.name, toOrt(tensor)]));
+    const began = performance.now();
+    const results = await session.run(feeds);
+    const runMs = performance.now() - began;
+    const outputs = Object.entries(results).map(([name, tensor]) => fromOrt(name, tensor));
+    send(
+      { type: 'ran', id: message.id, outputs, runMs },
+      outputs.map((output) => output.data.buffer),
+    );
+  } catch (error) {
+    send({ type: 'run-failed', id: message.id, message: (error as Error).message });
+  }
+}
+
+try {
+  const { session, device, warning } = await load();
+  // Runs go one after the other: the chain is the thread's only queue.
+  let chain = Promise.resolve();
+  port.on('message', (message: ToSession) => {
+    chain = chain.then(async () => {
+      if (message.type === 'run') return run(session, message);
+      await session.release();
+      port.close();
+    });
+  });
+  send({ type: 'loaded', device, ...(warning ? { warning } : {}) });
+} catch (error) {
+  send({ type: 'load-failed', message: (error as Error).message });
+  port.close();
+}

@@ -1,0 +1,61 @@
+import type { ErrorCode, ModelDescription, Tensor } from '@millrace/shared';
+import type { WireTensor } from '../session/messages.js';
+
+/** One item as it came: its bytes of each input tensor, and that tensor's datatype and inner shape. */
+export interface RawItem {
+  inputs: ReadonlyMap<string, RawInput>;
+}
+
+export interface RawInput {
+  datatype: Tensor['datatype'];
+  /** Shape without the item axis. */
+  shape: readonly number[];
+  data: Uint8Array;
+}
+
+/** An item ready to run with others. */
+export interface Prepared {
+  /** What its cost grows with: tokens of a text, elements of tensors. */
+  size: number;
+  /** Items run together only if their keys are equal. */
+  shapeKey: string;
+  truncated: boolean;
+  /** Tokens of a text, special ones included. */
+  tokens?: number;
+  /** The task's own form of the input. */
+  value: unknown;
+}
+
+export interface ItemFault {
+  code: ErrorCode;
+  message: string;
+}
+
+/** An item's share of one output. */
+export interface ItemOutput {
+  name: string;
+  datatype: Tensor['datatype'];
+  shape: readonly number[];
+  data: Uint8Array;
+}
+
+/**
+ * What differs between kinds of models. A task checks and prepares single items (a fault is that item's
+ * alone), lays a group out as the model's tensors, and cuts the model's outputs into items again.
+ */
+export interface Task {
+  readonly description: ModelDescription;
+  /** One result per item, in order. */
+  prepare(items: readonly RawItem[]): Promise<(Prepared | ItemFault)[]>;
+  /** The model's inputs for a group of one shapeKey, items on the first axis; buffers of their own. */
+  assemble(group: readonly Prepared[]): WireTensor[];
+  /** The outputs of a run of `count` items, cut into items. @throws Error when the first axis isn't `count`. */
+  split(outputs: readonly WireTensor[], count: number): ItemOutput[][];
+  /** Items of a small and of a typical size, to warm the sessions up with. */
+  warmUp(): Promise<Prepared[]>;
+  close(): Promise<void>;
+}
+
+export function isFault(result: Prepared | ItemFault): result is ItemFault {
+  return 'code' in result;
+}

@@ -1,0 +1,110 @@
+import {
+  type Datatype,
+  elementBytes,
+  elementCount,
+  joinItems,
+  type ModelDescription,
+  type TensorManifest,
+  type TensorSpec,
+} from '@millrace/shared';
+import type { WireTensor } from '../session/messages.js';
+import { splitOutputs } from './split-outputs.js';
+import type { ItemFault, ItemOutput, Prepared, RawInput, RawItem, Task } from './task.js';
+
+/** Any ONNX model as plain tensors: inputs and outputs are the model's own, items on the first axis. */
+export class TensorTask implements Task {
+  readonly description: ModelDescription;
+  readonly #inputs: readonly TensorSpec[];
+  readonly #anyOptional: boolean;
+
+  constructor(manifest: TensorManifest) {
+    this.#inputs = manifest.inputs;
+    this.#anyOptional = manifest.inputs.some((input) => input.optional);
+    this.description = {
+      name: manifest.name,
+      version: manifest.version,
+      task: manifest.task,
+      platform: 'onnxruntime_onnx',
+      inputs: manifest.inputs,
+      outputs: manifest.outputs,
+      limits: { maxRequestItems: manifest.limits.maxRequestItems },
+    };
+  }
+
+  async prepare(items: readonly RawItem[]): Promise<(Prepared | ItemFault)[]> {
+    return items.map((item) => this.#prepare(item));
+  }
+
+  #prepare(item: RawItem): Prepared | ItemFault {
+    const value: RawInput[] = [];
+    let size = 0;
+    for (const spec of this.#inputs) {
+      const input = item.inputs.get(spec.name) ?? absent(spec);
+      if (!input) return { code: 'invalid_input', message: `The input "${spec.name}" is missing.` };
+      const fault = mismatch(spec, input);
+      if (fault) return { code: 'invalid_input', message: fault };
+      size += elementCount(input.shape);
+      value.push(input);
+    }
+    const shapeKey = value.map((input) => input.shape.join('x')).join(',');
+    return { size: Math.max(size, 1), shapeKey, truncated: false, value };
+  }
+
+  assemble(group: readonly Prepared[]): WireTensor[] {
+    return this.#inputs.map((spec, i) => {
+      const rows = group.map((item) => (item.value as RawInput[])[i]);
+      const shape = rows[0]?.shape ?? [];
+      const tensor = joinItems(
+        spec.name,
+        spec.datatype,
+        shape,
+        rows.map((row) => row?.data ?? new Uint8Array(0)),
+      );
+      return { ...tensor, data: tensor.data as Uint8Array<ArrayBuffer> };
+    });
+  }
+
+  split(outputs: readonly WireTensor[], count: number): ItemOutput[][] {
+    // An output of no elements where inputs may be left out is the echo of one that was.
+    const present = this.#anyOptional ? outputs.filter((output) => !output.shape.includes(0)) : outputs;
+    return splitOutputs(present, count);
+  }
+
+  async warmUp(): Promise<Prepared[]> {
+    const value = this.#inputs.map((spec) =>
+      zeros(
+        spec.datatype,
+        spec.shape.slice(1).map((n) => Math.max(n, 1)),
+      ),
+    );
+    return [{ size: 1, shapeKey: '', truncated: false, value }];
+  }
+
+  async close(): Promise<void> {}
+}
+
+function zeros(datatype: Datatype, shape: number[]): RawInput {
+  // A BYTES element of no bytes is its length alone: four zeros.
+  return { datatype, shape, data: new Uint8Array(elementCount(shape) * (elementBytes(datatype) || 4)) };
+}
+
+/** What a left-out optional input is fed with: zero elements. */
+function absent(spec: TensorSpec): RawInput | undefined {
+  if (!spec.optional) return undefined;
+  return {
+    datatype: spec.datatype,
+    shape: spec.shape.slice(1).map((n) => Math.max(n, 0)),
+    data: new Uint8Array(0),
+  };
+}
+
+function mismatch(spec: TensorSpec, input: RawInput): string | undefined {
+  if (input.datatype !== spec.datatype) {
+    return `The input "${spec.name}" is ${input.datatype}, but the model takes ${spec.datatype}.`;
+  }
+  const wanted = spec.shape.slice(1);
+  const fits =
+    wanted.length === input.shape.length && wanted.every((n, i) => n === -1 || n === input.shape[i]);
+  if (fits) return undefined;
+  return `An item of the input "${spec.name}" has shape [${input.shape}], but the model takes [${wanted}].`;
+}
