@@ -2,10 +2,12 @@ import { GraphBuilder } from '../graph/builder.js';
 import { readSafetensors } from '../safetensors/read.js';
 import { type Pooling, parseEncoderConfig } from './config.js';
 import { type EncoderOptions, type LinearKind, type WeightWriter, writeEncoder } from './graph.js';
-import { collectWeights, type EncoderWeights, type LayerWeights, type Linear } from './weights.js';
+import { collectWeights, type EncoderWeights, type Linear } from './weights.js';
 
 /** The weights of one matmul. */
-export function linearOf(layer: LayerWeights, kind: LinearKind): Linear {
+export function linearOf(weights: EncoderWeights, index: number, kind: LinearKind): Linear {
+  const layer = weights.layers[index];
+  if (layer === undefined) throw new RangeError(`no layer ${index}`);
   return layer[kind === 'attention_out' ? 'attentionOut' : kind];
 }
 
@@ -15,9 +17,7 @@ export function floatWriter(weights: EncoderWeights, hidden: number): WeightWrit
     words: (graph, ids) =>
       graph.op('Gather', [graph.constant('words', [weights.vocabulary, hidden], weights.words), ids]),
     matmul: (graph, index, kind, x) => {
-      const layer = weights.layers[index];
-      if (layer === undefined) throw new RangeError(`no layer ${index}`);
-      const { inputs, outputs, weight } = linearOf(layer, kind);
+      const { inputs, outputs, weight } = linearOf(weights, index, kind);
       return graph.op('MatMul', [
         x,
         graph.constant(`layer${index}.${kind}.weight`, [inputs, outputs], weight),

@@ -12,7 +12,8 @@ export interface EncoderOptions {
 }
 
 /** The matmuls of a layer that have weights. */
-export type LinearKind = 'qkv' | 'attention_out' | 'up' | 'down';
+export const LINEAR_KINDS = ['qkv', 'attention_out', 'up', 'down'] as const;
+export type LinearKind = (typeof LINEAR_KINDS)[number];
 
 /** How weights are written: as they are, or quantized. */
 export interface WeightWriter {
