@@ -60,10 +60,16 @@ export function decodeReply(stored: Uint8Array): Reply {
     typeof h.requestId === 'string' &&
     Number.isSafeInteger(h.firstItem) &&
     Array.isArray(h.items) &&
-    h.items.every((i) => i.status !== 'failed' || isErrorCode(i.code)) &&
-    typeof h.stamps === 'object';
+    h.items.every(isOutcome) &&
+    typeof h.stamps === 'object' &&
+    h.stamps !== null;
   if (!sound) throw new MillraceError('invalid_input', 'The reply header is not valid.', { field: 'reply' });
   return { header: h, outputs: tensors };
+}
+
+function isOutcome(item: Partial<ItemOutcome> | null): boolean {
+  if (item?.status === 'failed') return isErrorCode(item.code);
+  return item?.status === 'ok' || item?.status === 'expired' || item?.status === 'cancelled';
 }
 
 /** What is published for a stored reply: itself, or for a large one `ref:REQUEST:FIRSTITEM`. */
