@@ -1,8 +1,8 @@
 // `npm start`: everything that is needed on a fresh clone, then `millrace up`. `npm start -- worker` and the
 // like reach the other commands.
-import { setUp } from './lib/setup.mjs';
+import { end, setUp } from './lib/setup.mjs';
 
-await setUp();
+if (!(await setUp())) end('Compiling failed: see above.');
 const [first] = process.argv.slice(2);
 if (first === undefined || first.startsWith('-')) process.argv.splice(2, 0, 'up');
 // In this very process: one parent less whose death the children would have to notice.

@@ -9,7 +9,7 @@ import { allTests, parseTestArguments } from './lib/tests.mjs';
 const TEST_TIMEOUT_MS = 30_000;
 const bin = (name, file) => join(ROOT, 'node_modules', name, file);
 
-await setUp();
+const compiles = await setUp();
 const { files, options } = parseTestArguments(process.argv.slice(2));
 const isPart = files.length > 0 || options.length > 0;
 const folder = mkdtempSync(join(tmpdir(), 'millrace-test-'));
@@ -22,7 +22,7 @@ for (const name of ['MILLRACE_CACHE_DIR']) {
   if (process.env[name]) env[name] = process.env[name];
 }
 
-const failures = [];
+const failures = compiles ? [] : ['not everything compiles'];
 if (!isPart) await lint();
 const { startPrivateRedis } = await import('../apps/cli/dist/index.js');
 const redis = await startPrivateRedis({

@@ -122,7 +122,8 @@ export function accepts(socket: string): Promise<boolean> {
 async function notStarted(server: ServerProcess, { logFile }: ServerFiles): Promise<StartupError> {
   const how = server.hasEnded() ? `ended with ${await server.ended}` : 'does not answer';
   const log = await readFile(logFile, 'utf8').catch(() => '');
-  const last = log.trim().split('\n').at(-1) ?? '';
+  // A fault in the configuration takes two lines: where, and what.
+  const last = log.trim().split('\n').slice(-2).join(' ');
   return new StartupError(
     `The private Redis ${how}${last ? `; its log ends with: ${last}` : ''}.`,
     `Look at ${logFile}, or set REDIS_URL to a Redis of your own.`,

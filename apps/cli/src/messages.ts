@@ -1,0 +1,29 @@
+import type { ModelDescription } from '@millrace/shared';
+
+/** What a child process tells `millrace up` over its channel. Types only. */
+export type FromChild = Ready | Refused | Progress;
+
+/** Once: it serves. A gateway says where, a worker says what. */
+export interface Ready {
+  type: 'ready';
+  url: string;
+  port?: number;
+  models?: ModelDescription[];
+}
+
+/** It can't start, and starting it again would change nothing. */
+export interface Refused {
+  type: 'refused';
+  sentence: string;
+  nextStep: string;
+}
+
+export interface Progress {
+  type: 'progress';
+  model: string;
+  /** What is done now: `fetching model.safetensors`. */
+  step: string;
+  /** 0 to 1, of this step. */
+  fraction: number;
+  detail?: string;
+}

@@ -1,0 +1,64 @@
+import cliProgress, { type SingleBar } from 'cli-progress';
+import type { Host } from './host.js';
+import type { Progress } from './messages.js';
+
+export interface ProgressView {
+  show(progress: Omit<Progress, 'type'>): void;
+  close(): void;
+}
+
+/** Without a terminal, a step that takes long is said again this often. */
+const LINE_EVERY_MS = 5000;
+const STEP_WIDTH = 34;
+
+/** Shows progress the way its reader can use: to a parent process, as a bar, or in a plain line now and then. */
+export function openProgress(host: Host): ProgressView {
+  const { parent } = host;
+  if (parent) return { show: (progress) => parent.tell({ type: 'progress', ...progress }), close: () => {} };
+  return host.isTerminal ? bars() : lines(host.say);
+}
+
+/** One bar a step, each left standing when the next begins. */
+function bars(): ProgressView {
+  let bar: SingleBar | undefined;
+  let shown = '';
+  const close = () => {
+    bar?.stop();
+    bar = undefined;
+  };
+  return {
+    show({ model, step, fraction, detail }) {
+      const label = `${model}: ${step}`;
+      if (label !== shown) {
+        close();
+        shown = label;
+        // What is done as soon as it begins needs no bar: a start from the cache stays quiet.
+        if (fraction >= 1) return;
+        bar = new cliProgress.SingleBar(
+          { format: '{label} {bar} {percentage}% {detail}', hideCursor: true },
+          cliProgress.Presets.shades_classic,
+        );
+        bar.start(1, fraction, { label: label.padEnd(STEP_WIDTH), detail: detail ?? '' });
+      }
+      bar?.update(fraction, { detail: detail ?? '' });
+    },
+    close,
+  };
+}
+
+function lines(say: (line: string) => void, now: () => number = () => performance.now()): ProgressView {
+  let shown = '';
+  let shownAt = 0;
+  return {
+    show({ model, step, fraction, detail }) {
+      const label = `${model}: ${step}`;
+      const isNew = label !== shown;
+      if (isNew && fraction >= 1) return;
+      if (!isNew && now() - shownAt < LINE_EVERY_MS) return;
+      shown = label;
+      shownAt = now();
+      say(`${label} ${Math.floor(fraction * 100)}%${detail ? ` ${detail}` : ''}`);
+    },
+    close: () => {},
+  };
+}

@@ -1,0 +1,97 @@
+import { unlinkSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { connect, createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { StartupError } from '@millrace/shared';
+import { socketFolder } from '../redis/socket-folder.js';
+
+const ANSWER_TIMEOUT_MS = 1000;
+/** Longer than another start can need between finding a dead lock and removing it. */
+const SETTLE_MS = 50;
+
+export interface Lock {
+  release(): Promise<void>;
+}
+
+/**
+ * Takes a data folder for one `millrace up`. The lock is a unix socket that answers with its owner's pid:
+ * the system closes it however the owner dies, so that a dead owner's lock can be told from a living one's.
+ * @throws StartupError naming the process that has the folder.
+ */
+export async function lockDataFolder(dataDir: string, pid: number): Promise<Lock> {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const path = join(await socketFolder(dataDir), 'lock.sock');
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.end(String(pid));
+  });
+  if (!(await listens(server, path))) {
+    const owner = await ownerOf(path);
+    if (owner !== undefined) throw taken(dataDir, owner);
+    removeIfThere(path);
+    if (!(await listens(server, path))) throw taken(dataDir, await ownerOf(path));
+    // Two starts may have found the same dead lock, and the second may have removed the first one's new
+    // lock with it. Whoever is answered by somebody else afterwards has lost.
+    await sleep(SETTLE_MS);
+    const now = await ownerOf(path);
+    if (now !== String(pid)) {
+      server.close();
+      throw taken(dataDir, now);
+    }
+  }
+  // The lock alone keeps no process alive.
+  server.unref();
+  return { release: () => new Promise((resolve) => server.close(() => resolve())) };
+}
+
+function listens(server: Server, path: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const onError = (error: NodeJS.ErrnoException) => {
+      server.removeListener('listening', onListening);
+      if (error.code === 'EADDRINUSE') resolve(false);
+      else reject(error);
+    };
+    const onListening = () => {
+      server.removeListener('error', onError);
+      resolve(true);
+    };
+    server.once('error', onError).once('listening', onListening).listen(path);
+  });
+}
+
+/** What the lock's owner answers; undefined when nobody does: it is dead. */
+function ownerOf(path: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const socket = connect(path);
+    let answer = '';
+    // A living owner that is too busy to answer in time still has the folder.
+    socket.setTimeout(ANSWER_TIMEOUT_MS, () => settle(''));
+    socket.setEncoding('utf8');
+    socket.on('data', (text) => {
+      answer += text;
+    });
+    socket.once('end', () => settle(answer));
+    socket.once('error', () => settle(undefined));
+    function settle(owner: string | undefined): void {
+      socket.destroy();
+      resolve(owner);
+    }
+  });
+}
+
+function removeIfThere(path: string): void {
+  try {
+    unlinkSync(path);
+  } catch {
+    // Its owner has just removed it.
+  }
+}
+
+function taken(dataDir: string, owner: string | undefined): StartupError {
+  const who = owner ? `process ${owner}` : 'another start';
+  return new StartupError(
+    `The data folder ${dataDir} is in use by ${who}.`,
+    `Stop it${owner ? ` (kill ${owner})` : ''}, or choose another folder with --data-dir (and another --port).`,
+  );
+}

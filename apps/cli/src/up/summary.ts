@@ -1,0 +1,71 @@
+import type { Datatype, ModelDescription, Settings, TensorSpec } from '@millrace/shared';
+
+export interface Served {
+  url: string;
+  models: ModelDescription[];
+  settings: Settings;
+  /** Where a person finds the password again; undefined if they set it themselves. */
+  passwordFile: string | undefined;
+}
+
+/** What a person reads when everything is ready. */
+export function summary({ url, models, settings, passwordFile }: Served): string[] {
+  const width = Math.max(...models.map(({ name }) => name.length));
+  const [first] = models;
+  return [
+    '',
+    `Millrace serves ${url}`,
+    ...models.map((model) => `  ${model.name.padEnd(width)}  ${model.task}: ${signature(model)}`),
+    '',
+    ...(first ? ['Try it:', `  ${curlLine(url, first, settings.apiKeys.length > 0)}`, ''] : []),
+    `Dashboard  ${url}/dashboard  user admin, password ${passwordFile ? settings.dashboardPassword : 'as you set it'}` +
+      (passwordFile ? ` (kept in ${passwordFile})` : ''),
+    `Metrics    ${url}/metrics`,
+    'Stop       Ctrl-C',
+    '',
+  ];
+}
+
+function signature({ inputs, outputs }: ModelDescription): string {
+  return `${inputs.map(tensorText).join(', ')} -> ${outputs.map(tensorText).join(', ')}`;
+}
+
+function tensorText({ name, datatype, shape }: TensorSpec): string {
+  return `${name} ${datatype}[${shape.map((size) => (size < 0 ? '*' : size)).join(',')}]`;
+}
+
+/** A line to paste into a shell. */
+export function curlLine(url: string, model: ModelDescription, needsKey: boolean): string {
+  const isText = model.task === 'text-embedding';
+  const path = isText ? `/v1/models/${model.name}/predict` : `/v2/models/${model.name}/infer`;
+  const body = isText ? { inputs: 'That is a happy person' } : { inputs: exampleTensors(model.inputs) };
+  return [
+    `curl -s ${url}${path}`,
+    `-H 'content-type: application/json'`,
+    ...(needsKey ? [`-H "authorization: Bearer $MILLRACE_KEY"`] : []),
+    `-d '${JSON.stringify(body)}'`,
+  ].join(' ');
+}
+
+/** One item for every input that must be given, or for the first where none must. */
+function exampleTensors(inputs: TensorSpec[]) {
+  const required = inputs.filter(({ optional }) => !optional);
+  const given = required.length > 0 ? required : inputs.slice(0, 1);
+  return given.map(({ name, datatype, shape }) => {
+    const [, ...rest] = shape;
+    const sizes = [1, ...rest.map((size) => (size < 0 ? 3 : size))];
+    const elements = sizes.reduce((product, size) => product * size, 1);
+    return {
+      name,
+      datatype,
+      shape: sizes,
+      data: Array.from({ length: elements }, (_, i) => sample(datatype, i)),
+    };
+  });
+}
+
+function sample(datatype: Datatype, index: number): number | boolean | string {
+  if (datatype === 'BYTES') return `text ${index + 1}`;
+  if (datatype === 'BOOL') return index % 2 === 0;
+  return index + 1;
+}

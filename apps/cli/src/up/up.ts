@@ -1,0 +1,121 @@
+import { join } from 'node:path';
+import {
+  connectRedis,
+  loadManifest,
+  type ModelDescription,
+  Releasers,
+  type Settings,
+  settingsToEnv,
+  untilReady,
+} from '@millrace/shared';
+import type { Host } from '../host.js';
+import { keptPassword } from '../redis/config-file.js';
+import { startPrivateRedis } from '../redis/private-redis.js';
+import { untilAborted } from '../until.js';
+import type { ChildSpec } from './child-process.js';
+import { lockDataFolder } from './lock.js';
+import { checkPort } from './port.js';
+import { prepareInChild } from './preparation.js';
+import { summary } from './summary.js';
+import { Supervised } from './supervised.js';
+
+const PASSWORD_FILE = 'dashboard-password';
+
+/**
+ * `millrace up`: everything on this machine, until it is told to stop. What can fail fast comes first; what
+ * is acquired pushes its release, so that everything ends in the reverse order: the gateway answers what it
+ * has taken, then workers finish what they hold, then Redis closes its file.
+ */
+export async function up(given: Settings, host: Host): Promise<number> {
+  const releasers = new Releasers();
+  try {
+    // Not raced against being told to stop: each step ends soon by itself, and what it acquired is known.
+    const settings = await makeReady(given, host, releasers);
+    if (host.stop.asked.aborted) return 0;
+    const stopped = untilAborted(host.stop.asked);
+    const served = await Promise.race([startChildren(settings, host, releasers), stopped]);
+    if (served) {
+      const passwordFile = given.dashboardPassword ? undefined : join(given.dataDir, PASSWORD_FILE);
+      for (const line of summary({ ...served, settings, passwordFile })) host.say(line);
+    }
+    await stopped;
+    host.say('Stopping: the gateway answers what it has taken, then the workers finish what they hold...');
+    return 0;
+  } finally {
+    await releasers.release();
+  }
+}
+
+/** Everything up to the children: their settings are complete then, and their models on this machine. */
+async function makeReady(given: Settings, host: Host, releasers: Releasers): Promise<Settings> {
+  for (const model of given.models) await loadManifest(given.modelsDir, model);
+  const lock = await lockDataFolder(given.dataDir, host.pid);
+  releasers.push(() => lock.release());
+  await checkPort(given.host, given.port);
+  const redisUrl = await reachRedis(given, host, releasers);
+  const dashboardPassword = given.dashboardPassword || (await keptPassword(given.dataDir, PASSWORD_FILE));
+  const settings: Settings = { ...given, redisUrl, dashboardPassword };
+  await prepareInChild(settings, host);
+  return settings;
+}
+
+/** The person's Redis if it answers, or a private one of ours. */
+async function reachRedis(settings: Settings, host: Host, releasers: Releasers): Promise<string> {
+  if (settings.redisUrl !== '') {
+    const redis = connectRedis(settings.redisUrl, 'subscriber', 'up');
+    try {
+      await untilReady(redis);
+    } finally {
+      redis.disconnect();
+    }
+    return settings.redisUrl;
+  }
+  const redis = await startPrivateRedis({
+    dataDir: settings.dataDir,
+    maxmemory: settings.redisMaxMemory,
+    appendfsync: settings.redisFsync,
+    keepAlive: true,
+    say: host.say,
+  });
+  releasers.push(() => redis.stop());
+  return redis.url;
+}
+
+async function startChildren(
+  settings: Settings,
+  host: Host,
+  releasers: Releasers,
+): Promise<{ url: string; models: ModelDescription[] }> {
+  const env = { ...host.env, ...settingsToEnv(settings) };
+  const supervise = (name: string, command: string, own: () => NodeJS.ProcessEnv): Supervised => {
+    const spec = (): ChildSpec => ({
+      name,
+      mainFile: host.mainFile,
+      args: [command],
+      env: { ...env, ...own() },
+    });
+    const child = new Supervised(spec, host.say);
+    host.stop.forced.addEventListener('abort', () => child.kill9());
+    return child;
+  };
+
+  const workers = Array.from({ length: settings.workers }, (_, i) =>
+    supervise(`worker ${i + 1}`, 'worker', () => ({})),
+  );
+  releasers.push(async () => {
+    await Promise.all(workers.map((worker) => worker.stop(settings.graceMs)));
+  });
+  // A free port, once found, is what the gateway comes back to after a crash.
+  let port = settings.port;
+  const gateway = supervise('gateway', 'gateway', () => ({ MILLRACE_PORT: String(port) }));
+  releasers.push(() => gateway.stop(settings.graceMs));
+
+  const [gatewayReady, ...workersReady] = await Promise.all([
+    gateway.start().then((ready) => {
+      port = ready.port ?? port;
+      return ready;
+    }),
+    ...workers.map((worker) => worker.start()),
+  ]);
+  return { url: gatewayReady.url, models: workersReady[0]?.models ?? [] };
+}
