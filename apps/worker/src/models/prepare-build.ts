@@ -101,6 +101,7 @@ async function built(
     const modelSha256 = createHash('sha256').update(bytes).digest('hex');
     await writeAtomically(sidecarOf(path), `${modelSha256} ${bytes.length}\n`);
     await writeAtomically(path, bytes);
+    await findBuilt(path, workDir); // leaves the marker that spares the next start the hash
     onProgress({ model, step: 'build', fraction: 1, detail: `built ${model}` });
     return { modelFile: path, modelSha256 };
   });

@@ -12,9 +12,13 @@ export class ModelFolder {
   readonly files = { 'model.onnx': randomBytes(300_000), 'vocab/words.txt': randomBytes(5_000) };
   private constructor(readonly root: string) {}
 
-  static async make(sources: ModelSource[]): Promise<ModelFolder> {
+  /** @param changes manifest fields that shall differ. */
+  static async make(sources: ModelSource[], changes: Record<string, unknown> = {}): Promise<ModelFolder> {
     const folder = new ModelFolder(await mkdtemp(join(tmpdir(), 'millrace-models-')));
-    await folder.write(folder.beside('model.yaml'), JSON.stringify(folder.#manifest(sources)));
+    await folder.write(
+      folder.beside('model.yaml'),
+      JSON.stringify({ ...folder.#manifest(sources), ...changes }),
+    );
     return folder;
   }
 
@@ -63,7 +67,7 @@ export class ModelFolder {
     await rm(this.root, { recursive: true, force: true });
   }
 
-  #manifest(sources: ModelSource[]): unknown {
+  #manifest(sources: ModelSource[]): Record<string, unknown> {
     const tensor = { name: 'x', datatype: 'FP32', shape: [-1, -1] };
     return {
       name: NAME,
