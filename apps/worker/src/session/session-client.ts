@@ -49,17 +49,10 @@ export class SessionClient {
   /** Starts a thread and loads the model in it. @throws Error when onnxruntime can't load it. */
   static async open(options: SessionThreadOptions): Promise<SessionClient> {
     const thread = new Worker(new URL('./session-thread.js', import.meta.url), { workerData: options });
-    const first = await new Promise<FromSession>((resolve, reject) => {
-      thread.once('message', resolve);
-      thread.once('error', reject);
-      thread.once('exit', (code) =>
-        reject(new Error(`session thread ended with code ${code} while loading`)),
-      );
-    });
+    const first = await firstMessage(thread);
     if (first.type !== 'loaded') {
       throw new Error(first.type === 'load-failed' ? first.message : 'session thread spoke out of turn');
     }
-    thread.removeAllListeners();
     return new SessionClient(thread, first);
   }
 
@@ -106,4 +99,18 @@ export class SessionClient {
       pending?.reject(new MillraceError('inference_failed', undefined, {}, { cause }));
     }
   }
+}
+
+function firstMessage(thread: Worker): Promise<FromSession> {
+  return new Promise((resolve, reject) => {
+    const onExit = (code: number): void =>
+      reject(new Error(`session thread ended with code ${code} while loading`));
+    thread.once('error', reject);
+    thread.once('exit', onExit);
+    thread.once('message', (message: FromSession) => {
+      thread.off('error', reject);
+      thread.off('exit', onExit);
+      resolve(message);
+    });
+  });
 }

@@ -1,0 +1,71 @@
+import type { TextEmbeddingManifest } from '@millrace/shared';
+import { expect } from 'chai';
+import type { PreprocessPool } from './preprocess-pool.js';
+import type { Prepared } from './task.js';
+import { TextEmbedding } from './text-embedding.js';
+
+const manifest = {
+  name: 'm',
+  version: '1',
+  task: 'text-embedding',
+  text: { tokenizer: 'tokenizer.json', maxTokens: 8, overflow: 'truncate' },
+  embedding: { dimensions: 2, jsonDigits: 7 },
+  limits: { maxRequestItems: 10 },
+} as TextEmbeddingManifest;
+
+describe('the text-embedding task', () => {
+  const task = new TextEmbedding(manifest, 'tokenizer.json', {} as PreprocessPool);
+  const prepared = (tokens: number[]): Prepared => ({
+    size: tokens.length,
+    shapeKey: '',
+    truncated: false,
+    value: Int32Array.from(tokens),
+  });
+
+  it('pads a group to its longest with id 0 and mask 0', () => {
+    const [ids, mask] = task.assemble([prepared([7, 8, 9]), prepared([5])]);
+    expect(ids?.shape).to.deep.equal([2, 3]);
+    expect([...new BigInt64Array(ids?.data.buffer ?? new ArrayBuffer(0))]).to.deep.equal([
+      7n,
+      8n,
+      9n,
+      5n,
+      0n,
+      0n,
+    ]);
+    expect([...new BigInt64Array(mask?.data.buffer ?? new ArrayBuffer(0))]).to.deep.equal([
+      1n,
+      1n,
+      1n,
+      1n,
+      0n,
+      0n,
+    ]);
+  });
+
+  it('gives each item its own row of the embedding', () => {
+    const rows = Float32Array.from([1, 2, 3, 4]);
+    const outputs = [
+      { name: 'x', datatype: 'FP32' as const, shape: [2, 2], data: new Uint8Array(rows.buffer) },
+    ];
+    const [first, second] = task.split(outputs, 2);
+    expect(first?.[0]?.name).to.equal('embedding');
+    expect([...new Float32Array(new Uint8Array(second?.[0]?.data ?? []).buffer)]).to.deep.equal([3, 4]);
+  });
+
+  it('refuses outputs of another number of items', () => {
+    const outputs = [{ name: 'x', datatype: 'FP32' as const, shape: [1, 2], data: new Uint8Array(8) }];
+    expect(() => task.split(outputs, 2)).to.throw(/for 2 items/);
+  });
+
+  it('finds the fault of a single item without a tokenizer', async () => {
+    const results = await task.prepare([
+      { inputs: new Map() },
+      { inputs: new Map([['text', { datatype: 'FP32' as const, shape: [], data: new Uint8Array(4) }]]) },
+      { inputs: new Map([['text', { datatype: 'BYTES' as const, shape: [2], data: new Uint8Array(8) }]]) },
+    ]);
+    expect(results.map((result) => 'code' in result && result.code)).to.deep.equal(
+      Array(3).fill('invalid_input'),
+    );
+  });
+});
