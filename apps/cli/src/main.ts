@@ -1,4 +1,3 @@
-#!/usr/bin/env node
 // The only file that touches the process: its arguments, environment, signals and exit.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
