@@ -14,15 +14,24 @@ const file = z.strictObject({
   sha256: z.string().regex(/^[0-9a-f]{64}$/),
 });
 
+/** What becomes part of an address, a path or a command is held to plain characters. */
+const plain = (pattern: RegExp, what: string) => z.string().regex(pattern, `must be ${what}`);
+
 /** Where official files can come from; tried in the order listed, after the local cache. */
 const source = z.union([
-  z.strictObject({ hub: z.strictObject({ repo: z.string(), revision: z.string().default('main') }) }),
+  z.strictObject({
+    hub: z.strictObject({
+      repo: plain(/^[\w.-]+\/[\w.-]+$/, 'OWNER/NAME'),
+      /** A branch, tag or commit. */
+      revision: plain(/^\w[\w./-]*$/, 'a branch, tag or commit').default('main'),
+    }),
+  }),
   z.strictObject({
     wheel: z.strictObject({
-      package: z.string(),
-      version: z.string(),
+      package: plain(/^\w[\w.-]*$/, 'a package name'),
+      version: plain(/^\d[\w.+!-]*$/, 'an exact version'),
       /** Folder inside the wheel that holds the files. */
-      folder: z.string(),
+      folder: relativeFile,
     }),
   }),
 ]);
