@@ -1,6 +1,8 @@
-import { access, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { spawnSync } from 'node:child_process';
+import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pid as ownPid } from 'node:process';
 import { expect } from 'chai';
 import { withLock } from './lock.js';
 
@@ -35,6 +37,23 @@ describe('the lock of a model folder', () => {
     const failing = withLock(path, never, nothing, () => Promise.reject(failure));
     expect(await failing.catch((error: unknown) => error)).to.equal(failure);
     expect(await withLock(path, never, nothing, async () => 'in')).to.equal('in');
+  });
+
+  it('of a process of this host that is gone is taken at once', async () => {
+    const { pid } = spawnSync('true');
+    for (const gone of [pid, ownPid]) {
+      await withLock(path, never, nothing, async () => undefined);
+      await writeFile(path, JSON.stringify({ id: 'x', host: hostname(), pid: gone }));
+      const onWait = () => expect.fail('it waited');
+      expect(await withLock(path, never, onWait, async () => 'in')).to.equal('in');
+    }
+  });
+
+  it('of another host is waited for while it is touched', async () => {
+    await withLock(path, never, nothing, async () => undefined);
+    await writeFile(path, JSON.stringify({ id: 'x', host: `not-${hostname()}`, pid: 1 }));
+    const onWait = () => void rm(path);
+    expect(await withLock(path, never, onWait, async () => 'in')).to.equal('in');
   });
 
   it('is not waited for when the signal comes', async () => {
