@@ -25,7 +25,8 @@ function ortOptions(session: SessionOptions, device: 'cpu' | 'cuda'): InferenceS
     interOpNumThreads: 1,
     executionMode: 'sequential',
     enableCpuMemArena: true,
-    logSeverityLevel: 3,
+    // Failures come back as errors; onnxruntime's own lines would put clients' inputs into the log.
+    logSeverityLevel: 4,
     extra: {
       session: { intra_op: { allow_spinning: spinning }, inter_op: { allow_spinning: spinning } },
       ...(session.disabledOptimizers.length > 0

@@ -1,0 +1,247 @@
+import { randomUUID } from 'node:crypto';
+import {
+  BULL_PREFIX,
+  createLogger,
+  encodeFrame,
+  jobId,
+  loadSettings,
+  markerKey,
+  payloadKey,
+  REGISTRY_EXPIRY_KEY,
+  readRegistry,
+  replyKey,
+} from '@millrace/shared';
+import { Worker } from 'bullmq';
+import { expect } from 'chai';
+import { TestGateway } from './test-support/gateway.js';
+import { indices, lookupModels, values } from './test-support/models.js';
+import { until, useRedis } from './test-support/redis.js';
+import { startWorker } from './worker.js';
+
+describe('a worker', () => {
+  const redis = useRedis();
+
+  async function model(batching: object = {}) {
+    const models = await lookupModels(batching);
+    redis.after(() => models.remove());
+    const connection = await redis.connect();
+    const gateway = new TestGateway(models.name, connection);
+    await gateway.listen(await redis.connect('subscriber'));
+    redis.after(() => gateway.close());
+    const start = async () => {
+      const settings = loadSettings(
+        {},
+        {
+          redisUrl: redis.url(),
+          models: models.name,
+          modelsDir: models.modelsDir,
+          cacheDir: models.cacheDir,
+          graceMs: 5000,
+        },
+      );
+      const worker = await startWorker(settings, createLogger('silent', {}));
+      redis.after(() => worker.drain());
+      return worker;
+    };
+    return { gateway, connection, start };
+  }
+
+  /** Fetches the only waiting job as a worker that then vanishes. */
+  async function loseJob(gateway: TestGateway): Promise<void> {
+    const connection = await redis.connect();
+    const lost = new Worker(gateway.queueName, null, {
+      connection,
+      prefix: BULL_PREFIX,
+      lockDuration: 1000,
+      drainDelay: 1,
+    });
+    await until(async () => (await lost.getNextJob(randomUUID())) !== undefined);
+    await lost.close(true);
+  }
+
+  it('answers each item of a part in order, with its stamps, and completes the job', async () => {
+    const { gateway, connection, start } = await model();
+    await start();
+    const { header, outputs } = await gateway.predict(indices(3, 0, 2));
+    expect(values(outputs)).to.deep.equal([40, 10, 30]);
+    expect(header.items.map(({ status }) => status)).to.deep.equal(['ok', 'ok', 'ok']);
+    const times = ['fetched', 'preprocessed', 'batched', 'inferred', 'postprocessed', 'replied'] as const;
+    const stamps = times.map((stage) => header.stamps[stage] ?? Number.NaN);
+    expect([...stamps].sort((a, b) => a - b)).to.deep.equal(stamps);
+    await until(async () => (await gateway.queue.getCompletedCount()) === 1);
+    expect(await connection.exists(replyKey(gateway.queueName, header.requestId, 0))).to.equal(1);
+  });
+
+  it('lets an item that the model fails on fail alone, its batch mates unharmed', async () => {
+    // Only the window's end closes the batch, so that all of these run together at first.
+    const { gateway, start } = await model({ closeEarly: 'never', windowMs: 100 });
+    const sent = [1, 99, 2, 3, -77, 0].map((index) => gateway.predict(indices(index)));
+    await start();
+    const replies = await Promise.all(sent);
+    expect(replies.map(({ outputs }) => values(outputs)[0])).to.deep.equal([
+      20,
+      undefined,
+      30,
+      40,
+      undefined,
+      10,
+    ]);
+    const codes = replies.map(({ header: { items } }) => items[0]?.status === 'failed' && items[0].code);
+    expect(codes).to.deep.equal([false, 'inference_failed', false, false, 'inference_failed', false]);
+  });
+
+  it('answers the good items of a part with a bad one', async () => {
+    const { gateway, start } = await model();
+    await start();
+    const { header, outputs } = await gateway.predict(indices(1, 99, 2));
+    expect(header.items.map(({ status }) => status)).to.deep.equal(['ok', 'failed', 'ok']);
+    expect(values(outputs)).to.deep.equal([20, 30]);
+    await until(async () => (await gateway.queue.getFailedCount()) === 1);
+  });
+
+  it('refuses an input of a wrong shape or datatype as that item’s fault', async () => {
+    const { gateway, start } = await model();
+    await start();
+    const [tensor] = indices(1, 2);
+    if (!tensor) throw new Error('no tensor');
+    const faults = [
+      [{ ...tensor, shape: [1, 2] }],
+      [{ ...tensor, datatype: 'FP64' as const }],
+      [{ ...tensor, name: 'other' }],
+    ];
+    for (const inputs of faults) {
+      const { header } = await gateway.predict(inputs);
+      expect(header.items[0]).to.deep.include({ status: 'failed', code: 'invalid_input' });
+    }
+  });
+
+  it('answers a job of another contract version, or one that makes no sense, with a named error', async () => {
+    const { gateway, start } = await model();
+    await start();
+    const sound = gateway.job(indices(1));
+    const part = sound.parts[0];
+    const id = () => randomUUID();
+    const faulty: [string, string, object][] = [
+      [id(), 'contract_version_unsupported', { ...sound, v: 99 }],
+      [id(), 'invalid_input', { ...sound, model: 'other' }],
+      [id(), 'invalid_input', { ...sound, parts: [{ ...part, payload: { inline: 'AAAA' } }] }],
+      [id(), 'invalid_input', { ...sound, parts: [{ ...part, count: 7 }] }],
+      [id(), 'internal', { ...sound, parts: [{ ...part, payload: { key: 'mr-payload:none', bytes: 1 } }] }],
+    ];
+    for (const [requestId, code, data] of faulty) {
+      const parts = (data as typeof sound).parts.map((one) => ({ ...one, requestId }));
+      const { header } = await gateway.send({ ...data, parts }, requestId);
+      expect(header.items[0], code).to.deep.include({ status: 'failed', code });
+    }
+  });
+
+  it('reads a large input from its side key and removes that key', async () => {
+    const { gateway, connection, start } = await model();
+    await start();
+    const indexes = Array.from({ length: 32 }, (_, i) => i % 4);
+    const requestId = randomUUID();
+    const key = payloadKey(gateway.queueName, requestId, 0);
+    const frame = encodeFrame({}, indices(...indexes));
+    await connection.set(key, frame);
+    const { outputs } = await gateway.predict(indices(...indexes), {
+      requestId,
+      payload: { key, bytes: frame.length },
+    });
+    expect(values(outputs)).to.deep.equal(indexes.map((i) => (i + 1) * 10));
+    await until(async () => (await connection.exists(key)) === 0);
+  });
+
+  it('starts nothing past its deadline', async () => {
+    const { gateway, start } = await model();
+    await start();
+    const { header, outputs } = await gateway.predict(indices(1), { deadlineAt: Date.now() - 1000 });
+    expect(header.items).to.deep.equal([{ status: 'expired' }]);
+    expect(header.stamps.inferred).to.equal(undefined);
+    expect(outputs).to.deep.equal([]);
+  });
+
+  it('drops cancelled items that wait for their batch', async () => {
+    const { gateway, start } = await model({ closeEarly: 'never', windowMs: 10_000 });
+    await start();
+    const requestId = randomUUID();
+    const cancelled = gateway.predict(indices(1), { requestId });
+    await until(async () => (await gateway.queue.getActiveCount()) === 1);
+    await gateway.cancel(requestId);
+    const { header } = await cancelled;
+    expect(header.items).to.deep.equal([{ status: 'cancelled' }]);
+    expect(header.stamps.inferred).to.equal(undefined);
+  });
+
+  it('finishes what it holds when it drains, and gives no new job a start', async () => {
+    const { gateway, connection, start } = await model({ closeEarly: 'never', windowMs: 60_000 });
+    const worker = await start();
+    const held = gateway.predict(indices(2));
+    await until(async () => (await gateway.queue.getActiveCount()) === 1);
+    await worker.drain();
+    expect(values((await held).outputs)).to.deep.equal([30]);
+    void gateway.predict(indices(1));
+    await until(async () => (await gateway.queue.getPrioritizedCount()) === 1);
+    const workers = await readRegistry(connection, Date.now());
+    expect(workers.some(({ id }) => id === worker.id)).to.equal(false);
+  });
+
+  it('takes over a job whose worker vanished, and says that it was a second attempt', async () => {
+    const { gateway, start } = await model();
+    const answer = gateway.predict(indices(3));
+    await loseJob(gateway);
+    await start();
+    const { header, outputs } = await answer;
+    expect(values(outputs)).to.deep.equal([40]);
+    expect(header.attempt).to.be.at.least(2);
+  });
+
+  it('completes a lost job unrun when its reply is stored already', async () => {
+    const { gateway, connection, start } = await model();
+    const requestId = randomUUID();
+    void gateway.predict(indices(3), { requestId });
+    await until(async () => (await gateway.queue.getPrioritizedCount()) === 1);
+    await loseJob(gateway);
+    await connection.set(replyKey(gateway.queueName, requestId, 0), 'somebody answered', 'PX', 20_000);
+    await start();
+    await until(async () => (await gateway.queue.getCompletedCount()) === 1);
+    expect(await connection.get(replyKey(gateway.queueName, requestId, 0))).to.equal('somebody answered');
+  });
+
+  it('gives up an item that two dead workers were running alone, and answers its siblings', async () => {
+    const { gateway, connection, start } = await model();
+    const requestId = randomUUID();
+    const answer = gateway.predict(indices(1, 2, 3), { requestId });
+    await until(async () => (await gateway.queue.getPrioritizedCount()) === 1);
+    await loseJob(gateway);
+    const key = markerKey(gateway.queueName, jobId(requestId, 0));
+    await connection.hset(key, { '1:0:dead-worker-a': 1, '1:0:dead-worker-b': 2, '0:0:dead-worker-a': 1 });
+    await start();
+    const { header, outputs } = await answer;
+    expect(header.items.map((item) => (item.status === 'failed' ? item.code : item.status))).to.deep.equal([
+      'ok',
+      'item_quarantined',
+      'ok',
+    ]);
+    expect(values(outputs)).to.deep.equal([20, 40]);
+  });
+
+  it('counts no death for a worker that lives, nor for an earlier generation', async () => {
+    const { gateway, connection, start } = await model();
+    const requestId = randomUUID();
+    const answer = gateway.predict(indices(1, 2), { requestId, generation: 1 });
+    await until(async () => (await gateway.queue.getPrioritizedCount()) === 1);
+    await loseJob(gateway);
+    const alive = `alive-${requestId}`;
+    await connection.zadd(REGISTRY_EXPIRY_KEY, Date.now() + 60_000, alive);
+    const key = markerKey(gateway.queueName, jobId(requestId, 0));
+    await connection.hset(key, {
+      [`0:1:${alive}`]: 1,
+      '0:1:dead-worker-a': 1,
+      '1:0:dead-worker-a': 1,
+      '1:0:dead-worker-b': 1,
+    });
+    await start();
+    expect(values((await answer).outputs)).to.deep.equal([20, 30]);
+    await connection.zrem(REGISTRY_EXPIRY_KEY, alive);
+  });
+});
