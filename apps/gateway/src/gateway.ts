@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto';
+import {
+  connectRedis,
+  gatewayMetrics,
+  type Logger,
+  MillraceError,
+  RedisClock,
+  Releasers,
+  type Settings,
+  untilReady,
+} from '@millrace/shared';
+import { Admission } from './admission/admission.js';
+import { ApiKeys } from './admission/api-keys.js';
+import { createApp } from './http/app.js';
+import { GatewayState, readinessCheck } from './http/health.js';
+import { metricsRoute } from './http/metrics-route.js';
+import { isLoopback, listen, portOf, requireSafeBind, stopListening } from './http/server.js';
+import { Canceller } from './inference/canceller.js';
+import { inference } from './inference/infer.js';
+import { JobProducer } from './inference/job-producer.js';
+import { ModelDirectory } from './inference/model-directory.js';
+import { QueueLoad } from './inference/queue-load.js';
+import { Recovery } from './inference/recovery.js';
+import { ReplyChannel } from './inference/reply-channel.js';
+import { ReplyStore } from './inference/reply-store.js';
+import { ReplyWaiter } from './inference/reply-waiter.js';
+import { nativeErrors } from './protocols/native/problem.js';
+import { nativeRouter } from './protocols/native/router.js';
+import { healthRouter } from './protocols/open-inference/health.js';
+
+/** How long the listener stays open after readiness failed, so that clients and balancers can turn away, in ms. */
+const TURN_AWAY_MS = 200;
+
+/** A running gateway. */
+export interface Gateway {
+  /** Names its reply channel; new with every start. */
+  readonly id: string;
+  readonly url: string;
+  readonly host: string;
+  readonly port: number;
+  /** Drains: waiting clients get their answers within `graceMs`, then everything is released. */
+  close(): Promise<void>;
+}
+
+/**
+ * Starts a gateway; it serves when this resolves.
+ * @throws StartupError for a setting it can't run with, Redis not answering, or an address it can't listen on.
+ */
+export async function startGateway(settings: Settings, logger: Logger): Promise<Gateway> {
+  requireSafeBind(settings);
+  const keys = new ApiKeys(settings.apiKeys);
+  const releasers = new Releasers();
+  try {
+    return await start(settings, keys, logger, releasers);
+  } catch (error) {
+    await releasers.release();
+    throw error;
+  }
+}
+
+async function start(
+  settings: Settings,
+  keys: ApiKeys,
+  logger: Logger,
+  releasers: Releasers,
+): Promise<Gateway> {
+  const id = randomUUID();
+  const metrics = gatewayMetrics();
+  const state = new GatewayState();
+  const redis = connectRedis(settings.redisUrl, 'producer', 'gateway');
+  releasers.push(() => redis.disconnect());
+  const subscriber = connectRedis(settings.redisUrl, 'subscriber', 'gateway-replies');
+  releasers.push(() => subscriber.disconnect());
+  await Promise.all([untilReady(redis), untilReady(subscriber)]);
+
+  const clock = new RedisClock();
+  await clock.start(redis);
+  releasers.push(() => clock.stop());
+  const directory = new ModelDirectory(redis, clock, settings.models, metrics, logger);
+  await directory.start();
+  releasers.push(() => directory.stop());
+
+  const producer = new JobProducer(redis, clock, settings);
+  releasers.push(() => producer.close());
+  const store = new ReplyStore(redis, logger);
+  releasers.push(() => store.flush());
+  const waiter = new ReplyWaiter(store, metrics, logger);
+  releasers.push(() => waiter.stop());
+  const replies = new ReplyChannel(subscriber, id, waiter, logger);
+  await replies.start();
+  const recovery = new Recovery(redis, producer, waiter, metrics, logger);
+  recovery.start();
+  releasers.push(() => recovery.stop());
+
+  const load = new QueueLoad(producer, metrics, logger);
+  const admission = new Admission(load, settings, () => waiter.waitingBytes);
+  const canceller = new Canceller(redis, producer, clock, logger);
+  const infer = inference({
+    gatewayId: id,
+    maxJobItems: settings.maxJobItems,
+    clock,
+    admission,
+    waiter,
+    producer,
+    canceller,
+    metrics,
+  });
+
+  const doors = { clock, directory, infer, settings };
+  const app = createApp({
+    clock,
+    logger,
+    metrics,
+    state,
+    keys,
+    doorOf: () => nativeErrors,
+    health: healthRouter(clock, readinessCheck(state, directory, replies)),
+
+    metricsRoute: metricsRoute(metrics, directory, load, clock),
+    metricsOpen: isLoopback(settings.host),
+    doors: [nativeRouter(doors)],
+  });
+  const server = await listen(app, settings);
+  releasers.push(() => server.closeAllConnections());
+  const port = portOf(server);
+  logger.info({ id, host: settings.host, port }, 'gateway serves');
+
+  let closed: Promise<void> | undefined;
+  const drain = async (): Promise<void> => {
+    const deadline = performance.now() + settings.graceMs;
+    state.drain();
+    await new Promise((resolve) => setTimeout(resolve, Math.min(TURN_AWAY_MS, settings.graceMs)));
+    const stopped = stopListening(server);
+    if (!(await waiter.untilEmpty(Math.max(0, deadline - performance.now())))) {
+      waiter.failAll(new MillraceError('shutting_down', undefined, { retryAfterSeconds: 1 }));
+    }
+    await Promise.race([stopped, new Promise((resolve) => setTimeout(resolve, TURN_AWAY_MS))]);
+    await releasers.release();
+    await stopped;
+  };
+  return {
+    id,
+    host: settings.host,
+    port,
+    url: urlOf(settings.host, port),
+    close: () => {
+      closed ??= drain();
+      return closed;
+    },
+  };
+}
+
+/** An address a person can paste: a wildcard address is reached through loopback. */
+function urlOf(host: string, port: number): string {
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}

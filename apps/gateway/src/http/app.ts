@@ -1,0 +1,62 @@
+import type { GatewayMetrics, Logger, RedisClock } from '@millrace/shared';
+import express, { type Express, type RequestHandler, type Router } from 'express';
+import type { ApiKeys } from '../admission/api-keys.js';
+import { contextOf, type DoorErrors, requestContext } from './context.js';
+import { errorHandler, methodNotAllowed, notFound } from './errors.js';
+import type { GatewayState } from './health.js';
+import { apiHeaders } from './security-headers.js';
+
+export interface AppOptions {
+  clock: RedisClock;
+  logger: Logger;
+  metrics: GatewayMetrics;
+  state: GatewayState;
+  keys: ApiKeys;
+  /** Which door's shape an error at a path takes. */
+  doorOf(path: string): DoorErrors;
+  /** Answers that need no key: liveness and readiness. */
+  health: Router;
+  /** Has a login of its own. */
+  dashboard?: { path: string; router: Router };
+  metricsRoute: RequestHandler;
+  /** Whether metrics can be read without a key. */
+  metricsOpen: boolean;
+  doors: Router[];
+}
+
+/** The order in which a request meets everything. */
+export function createApp(options: AppOptions): Express {
+  const { clock, logger, metrics, state, keys, doorOf } = options;
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('query parser', 'simple');
+  app.use(requestContext({ clock, logger, metrics, doorOf }));
+  app.use(closeWhenDraining(state));
+  if (options.dashboard) app.use(options.dashboard.path, options.dashboard.router);
+  app.use(apiHeaders());
+  app.use(options.health);
+  const metricsHandlers = [options.metricsRoute];
+  if (!options.metricsOpen) metricsHandlers.unshift(authenticate(keys));
+  app.route('/metrics').get(metricsHandlers).all(methodNotAllowed('GET'));
+  app.use(authenticate(keys));
+  for (const door of options.doors) app.use(door);
+  app.use(notFound);
+  app.use(errorHandler(clock, logger));
+  return app;
+}
+
+/** A connection that is kept open would bring its next request to a gateway that is going away. */
+function closeWhenDraining(state: GatewayState): RequestHandler {
+  return (_req, res, next) => {
+    if (state.draining) res.setHeader('Connection', 'close');
+    next();
+  };
+}
+
+function authenticate(keys: ApiKeys): RequestHandler {
+  return (req, res, next) => {
+    contextOf(res).tenant = keys.authenticate(req.headers);
+    next();
+  };
+}

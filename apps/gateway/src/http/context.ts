@@ -1,0 +1,74 @@
+import { randomUUID } from 'node:crypto';
+import type { GatewayMetrics, Logger, MillraceError, RedisClock } from '@millrace/shared';
+import type { RequestHandler, Response } from 'express';
+import { ANONYMOUS } from '../admission/api-keys.js';
+
+/** How one door writes an error; the codes and statuses are the same at all of them. */
+export interface DoorErrors {
+  /** The door's name in metrics. */
+  name: string;
+  contentType: string;
+  render(error: MillraceError, requestId: string): object;
+}
+
+/** What is known of a request from its first byte to its last, whichever door it takes. */
+export class RequestContext {
+  readonly requestId = randomUUID();
+  /** Epoch ms of Redis's clock. */
+  readonly received: number;
+  readonly door: DoorErrors;
+  tenant = ANONYMOUS;
+  /** A known model's name, or empty: names that clients invent never become metric labels. */
+  model = '';
+  /** The error that was answered, if one was. */
+  error: MillraceError | undefined;
+  readonly #abort = new AbortController();
+
+  constructor(received: number, door: DoorErrors) {
+    this.received = received;
+    this.door = door;
+  }
+
+  /** Aborted when the client goes away before its answer. */
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  abandon(): void {
+    this.#abort.abort();
+  }
+}
+
+export function contextOf(res: Response): RequestContext {
+  return res.locals.context as RequestContext;
+}
+
+export interface ContextOptions {
+  clock: RedisClock;
+  metrics: GatewayMetrics;
+  logger: Logger;
+  /** The door that answers for a path, errors included. */
+  doorOf(path: string): DoorErrors;
+}
+
+/** The first handler of all: gives each request its id and context, and counts and logs how it ended. */
+export function requestContext(options: ContextOptions): RequestHandler {
+  const { clock, metrics, logger, doorOf } = options;
+  return (req, res, next) => {
+    const context = new RequestContext(clock.now(), doorOf(req.path));
+    res.locals.context = context;
+    res.setHeader('X-Request-Id', context.requestId);
+    // Express closes `req` right after its body was read: only `res` tells of a client that went away.
+    res.on('close', () => {
+      if (!res.writableEnded) context.abandon();
+      const ms = clock.now() - context.received;
+      const { model, door, error, requestId, tenant } = context;
+      const status = res.writableEnded ? res.statusCode : 499;
+      metrics.requests.inc({ model, door: door.name, status: String(status) });
+      metrics.requestSeconds.observe({ model, door: door.name }, ms / 1000);
+      if (error) metrics.errors.inc({ model, code: error.code });
+      logger.info({ requestId, method: req.method, model, status, ms, tenant, code: error?.code }, 'request');
+    });
+    next();
+  };
+}

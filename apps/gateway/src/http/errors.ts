@@ -1,0 +1,61 @@
+import { type Logger, MillraceError, type RedisClock } from '@millrace/shared';
+import type { ErrorRequestHandler, RequestHandler } from 'express';
+import { contextOf } from './context.js';
+import { respond, timingsOf } from './respond.js';
+
+/** Retryable answers tell when; the thrower knows better where it said so. */
+const DEFAULT_RETRY_SECONDS = 1;
+
+/** Anything thrown as an error with a code. What is not ours says nothing to the client. */
+export function toMillraceError(thrown: unknown): MillraceError {
+  if (thrown instanceof MillraceError) return thrown;
+  // Express throws these for a path that is not valid percent-encoding.
+  if (thrown instanceof URIError) {
+    return new MillraceError('invalid_input', 'The path is not valid percent-encoding.', { field: 'path' });
+  }
+  return new MillraceError('internal', undefined, {}, { cause: thrown });
+}
+
+/** The last handler: writes an error in the shape of the door that the request took. */
+export function errorHandler(clock: RedisClock, logger: Logger): ErrorRequestHandler {
+  return (thrown: unknown, _req, res, _next) => {
+    const context = contextOf(res);
+    const error = toMillraceError(thrown);
+    context.error = error;
+    const { status, fault } = error.spec;
+    if (fault === 'server') {
+      const log = { err: error, requestId: context.requestId, model: context.model };
+      // Redis away or no worker is told once by whoever watches it; here it is one of many.
+      if (status === 503) logger.warn(log, 'request refused');
+      else logger.error(log, 'request failed');
+    }
+    if (res.headersSent) {
+      res.destroy();
+      return;
+    }
+    if (status === 429 || status === 503) {
+      res.setHeader('Retry-After', error.details.retryAfterSeconds ?? DEFAULT_RETRY_SECONDS);
+    }
+    if (status === 401) res.setHeader('WWW-Authenticate', 'Bearer');
+    const { contentType } = context.door;
+    const body = JSON.stringify(context.door.render(error, context.requestId));
+    respond(res, status, contentType, body, timingsOf({}, context.received, clock.now()));
+  };
+}
+
+export const notFound: RequestHandler = () => {
+  throw new MillraceError('not_found');
+};
+
+/** For the end of a route: any other method is 405 with what is allowed. */
+export function methodNotAllowed(...allowed: string[]): RequestHandler {
+  const header = allowed.includes('GET') ? ['HEAD', ...allowed] : allowed;
+  return (req, res) => {
+    res.setHeader('Allow', header.join(', '));
+    throw new MillraceError(
+      'method_not_allowed',
+      `This address does not take ${req.method}, only ${header.join(', ')}.`,
+      { field: 'method' },
+    );
+  };
+}

@@ -1,0 +1,38 @@
+import type { ModelDirectory } from '../inference/model-directory.js';
+import type { ReplyChannel } from '../inference/reply-channel.js';
+
+/** Whether this gateway should be sent requests, and if not, why. */
+export interface Readiness {
+  ready: boolean;
+  reasons: string[];
+}
+
+/** Serving, or on the way out. */
+export class GatewayState {
+  #draining = false;
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  drain(): void {
+    this.#draining = true;
+  }
+}
+
+export type ReadinessCheck = () => Readiness;
+
+/** Ready means: not draining, Redis answers, replies can be heard, every configured model is served. */
+export function readinessCheck(
+  state: GatewayState,
+  directory: ModelDirectory,
+  replies: ReplyChannel,
+): ReadinessCheck {
+  return () => {
+    const reasons: string[] = [];
+    if (state.draining) reasons.push('shutting down');
+    if (!directory.fresh || !replies.ready) reasons.push('Redis does not answer');
+    for (const name of directory.missing()) reasons.push(`no worker serves ${name}`);
+    return { ready: reasons.length === 0, reasons };
+  };
+}

@@ -1,0 +1,40 @@
+import type { Stamps } from '@millrace/shared';
+import { spans } from '@millrace/shared';
+import type { Response } from 'express';
+import { contextOf } from './context.js';
+
+export interface Timing {
+  name: string;
+  ms: number;
+}
+
+/** Milliseconds of each stage, and their total from received to `now` (epoch ms of Redis's clock). */
+export function timingsOf(stamps: Stamps, received: number, now: number): Timing[] {
+  const timings: Timing[] = spans(stamps);
+  timings.push({ name: 'total', ms: Math.max(0, now - received) });
+  for (const timing of timings) timing.ms = Math.round(timing.ms * 1000) / 1000;
+  return timings;
+}
+
+/** Sends a whole answer. `timings` become the Server-Timing header. */
+export function respond(
+  res: Response,
+  status: number,
+  contentType: string,
+  body: string | Buffer,
+  timings: readonly Timing[],
+): void {
+  res.statusCode = status;
+  res.setHeader('Content-Type', contentType);
+  res.setHeader('Content-Length', typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength);
+  let header = '';
+  for (const { name, ms } of timings) header += `${header === '' ? '' : ', '}${name};dur=${ms}`;
+  res.setHeader('Server-Timing', header);
+  res.end(body);
+}
+
+/** Sends a small JSON answer that went through no queue. `now`: epoch ms of Redis's clock. */
+export function respondJson(res: Response, status: number, body: object, now: number): void {
+  const timings = timingsOf({}, contextOf(res).received, now);
+  respond(res, status, 'application/json; charset=utf-8', JSON.stringify(body), timings);
+}

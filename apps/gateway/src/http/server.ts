@@ -1,0 +1,81 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { isIP } from 'node:net';
+import { type Settings, StartupError } from '@millrace/shared';
+
+/** Load balancers keep idle connections for 60 s; closing before they do gives their clients 502s. */
+const KEEP_ALIVE_MS = 75_000;
+/** A client that sends its headers or body slower than this is cut off. */
+const HEADERS_MS = 20_000;
+const REQUEST_MS = 60_000;
+const CHECK_MS = 5_000;
+
+export type BindSettings = Pick<Settings, 'host' | 'port' | 'apiKeys' | 'allowPublic'>;
+
+/** Whether only this machine can reach the address. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+/** @throws StartupError when the address is open to others and no key is asked for. */
+export function requireSafeBind({ host, apiKeys, allowPublic }: BindSettings): void {
+  if (isLoopback(host) || apiKeys.length > 0 || allowPublic) return;
+  throw new StartupError(
+    `Listening on ${host} without API keys would open this server to everyone who can reach it.`,
+    'Make a key with `millrace keys NAME` and set MILLRACE_API_KEYS, listen on 127.0.0.1, or pass --allow-public.',
+  );
+}
+
+/**
+ * Listens.
+ * @throws StartupError when the port is taken or the address can't be listened on.
+ */
+export async function listen(app: RequestListener, { host, port }: BindSettings): Promise<Server> {
+  const server = createServer(
+    {
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      headersTimeout: HEADERS_MS,
+      requestTimeout: REQUEST_MS,
+      connectionsCheckingInterval: CHECK_MS,
+      noDelay: true,
+    },
+    app,
+  );
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(refusal(error, host, port)));
+    server.listen({ host, port }, resolve);
+  });
+  return server;
+}
+
+export function portOf(server: Server): number {
+  return (server.address() as AddressInfo).port;
+}
+
+/** Stops listening; connections that wait for an answer live on until it is written. */
+export function stopListening(server: Server): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
+}
+
+function refusal(error: NodeJS.ErrnoException, host: string, port: number): StartupError {
+  const at = `${host}:${port}`;
+  if (error.code === 'EADDRINUSE') {
+    return new StartupError(
+      `Port ${port} on ${host} is already in use.`,
+      'Choose another with --port (or PORT), or stop what listens there.',
+      { cause: error },
+    );
+  }
+  if (error.code === 'EACCES') {
+    return new StartupError(
+      `Listening on ${at} is not permitted.`,
+      'Choose a port from 1024 up with --port.',
+      {
+        cause: error,
+      },
+    );
+  }
+  return new StartupError(`Can't listen on ${at}: ${error.message}.`, 'Check --host and --port.', {
+    cause: error,
+  });
+}

@@ -1,0 +1,58 @@
+import { type GatewayMetrics, queueName, type RedisClock, spans } from '@millrace/shared';
+import type { Admission } from '../admission/admission.js';
+import type { Canceller } from './canceller.js';
+import { gather } from './gather.js';
+import type { JobProducer } from './job-producer.js';
+import { planJobs } from './parts.js';
+import type { ReplyWaiter } from './reply-waiter.js';
+import type { InferRequest, InferResult } from './request.js';
+
+export interface InferenceParts {
+  gatewayId: string;
+  maxJobItems: number;
+  clock: RedisClock;
+  admission: Admission;
+  waiter: ReplyWaiter;
+  producer: JobProducer;
+  canceller: Canceller;
+  metrics: GatewayMetrics;
+}
+
+export type Infer = (request: InferRequest) => Promise<InferResult>;
+
+/**
+ * The whole path of a request: admit, cut into parts, register the waiter, enqueue, wait for the replies, gather them.
+ * @returns a function that throws MillraceError `queue_full`, `queue_unavailable`, `deadline_exceeded`,
+ * `cancelled` (the client went away), `shutting_down`, or `contract_version_unsupported`.
+ */
+export function inference(parts: InferenceParts): Infer {
+  const { gatewayId, maxJobItems, clock, admission, waiter, producer, canceller, metrics } = parts;
+  return async (request) => {
+    const queue = queueName(request.model.name, request.model.version);
+    admission.admit(queue, request, Math.ceil(request.itemCount / maxJobItems));
+    const jobs = planJobs(request, { queue, replyTo: gatewayId, maxJobItems, now: clock.now() });
+    const waitMs = request.deadlineAt - clock.now();
+    const pending = waiter.register(request.requestId, queue, jobs, waitMs, request.signal);
+    producer.enqueue(queue, jobs).then(
+      () => {
+        pending.accepted = true;
+      },
+      (error: Error) => pending.fail(error),
+    );
+    try {
+      const replies = await pending.answer;
+      admission.answered(queue, request.itemCount);
+      const result = gather(request, jobs, replies);
+      for (const { name, ms } of spans(result.stamps)) {
+        metrics.stageSeconds.observe({ model: request.model.name, stage: name }, ms / 1000);
+      }
+      return result;
+    } catch (error) {
+      if (request.signal.aborted) metrics.clientsGone.inc({ model: request.model.name });
+      void canceller.cancel(pending, request.deadlineAt);
+      throw error;
+    } finally {
+      waiter.release(pending);
+    }
+  };
+}

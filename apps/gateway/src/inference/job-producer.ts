@@ -1,0 +1,118 @@
+import { BULL_PREFIX, MillraceError, PRIORITIES, type RedisClock, type Settings } from '@millrace/shared';
+import { type JobsOptions, Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+import type { PlannedJob } from './parts.js';
+
+/** How long a side payload outlives its part's deadline, in ms. */
+const PAYLOAD_MARGIN_MS = 60_000;
+/** Results are published elsewhere, so the event stream only serves the dashboard. */
+const EVENTS_KEPT = 100;
+const JOB_NAME = 'infer';
+
+export interface QueueCounts {
+  waiting: number;
+  active: number;
+}
+
+/** The one place that speaks BullMQ on the gateway's side. */
+export class JobProducer {
+  readonly #redis: Redis;
+  readonly #clock: RedisClock;
+  readonly #jobOptions: Pick<JobsOptions, 'attempts' | 'removeOnComplete' | 'removeOnFail'>;
+  readonly #queues = new Map<string, Queue>();
+
+  constructor(redis: Redis, clock: RedisClock, settings: Settings) {
+    this.#redis = redis;
+    this.#clock = clock;
+    this.#jobOptions = {
+      attempts: 1,
+      removeOnComplete: { count: settings.keepCompletedJobs },
+      removeOnFail: { count: settings.keepFailedJobs },
+    };
+  }
+
+  /**
+   * Adds the jobs; when it resolves, all are accepted. Adding a job id that is there already changes nothing.
+   * @throws MillraceError `queue_unavailable` when Redis can't take one of them.
+   */
+  async enqueue(queueName: string, jobs: readonly PlannedJob[]): Promise<void> {
+    // Asked first: a command queued behind a pipeline in flight would only fail once that one has.
+    if (this.#redis.status !== 'ready') throw unavailable();
+    try {
+      await Promise.all(jobs.map((job) => this.#add(queueName, job)));
+    } catch (cause) {
+      throw unavailable(cause);
+    }
+  }
+
+  async #add(queueName: string, job: PlannedJob): Promise<void> {
+    const part = job.data.parts[0];
+    if (job.sidePayload) {
+      const { key, frame } = job.sidePayload;
+      const lifeMs = Math.max(0, (part?.deadlineAt ?? 0) - this.#clock.now()) + PAYLOAD_MARGIN_MS;
+      await this.#redis.set(key, frame, 'PX', Math.ceil(lifeMs));
+    }
+    await this.queue(queueName).add(JOB_NAME, job.data, {
+      ...this.#jobOptions,
+      jobId: job.jobId,
+      priority: part?.priority ?? PRIORITIES.interactive,
+      timestamp: Math.round(part?.stamps.enqueued ?? this.#clock.now()),
+    });
+  }
+
+  /** Removes a job that still waits. Says nothing of its state: BullMQ answers alike for an unknown id. */
+  async remove(queueName: string, jobId: string): Promise<void> {
+    await this.queue(queueName).remove(jobId, { removeChildren: false });
+  }
+
+  /** For each job id, whether Redis has the job, in any state. */
+  async exist(queueName: string, jobIds: readonly string[]): Promise<boolean[]> {
+    const queue = this.queue(queueName);
+    const found = await Promise.all(jobIds.map((id) => this.#redis.exists(queue.toKey(id))));
+    return found.map((count) => count === 1);
+  }
+
+  async counts(queueName: string): Promise<QueueCounts> {
+    // Stalled jobs wait in `wait`, all others in `prioritized`: each job has a priority.
+    const counts = await this.queue(queueName).getJobCounts('prioritized', 'wait', 'active');
+    return { waiting: (counts.prioritized ?? 0) + (counts.wait ?? 0), active: counts.active ?? 0 };
+  }
+
+  /** When the oldest waiting job was enqueued, in epoch ms of Redis's clock, or undefined if none waits. */
+  async oldestWaitingSince(queueName: string): Promise<number | undefined> {
+    const queue = this.queue(queueName);
+    const jobs = await queue.getJobs(['wait', 'prioritized'], 0, 0, true);
+    let oldest: number | undefined;
+    for (const job of jobs) {
+      if (job && (oldest === undefined || job.timestamp < oldest)) oldest = job.timestamp;
+    }
+    return oldest;
+  }
+
+  /** The queue of a name, made on first use. */
+  queue(name: string): Queue {
+    let queue = this.#queues.get(name);
+    if (!queue) {
+      queue = new Queue(name, {
+        connection: this.#redis,
+        prefix: BULL_PREFIX,
+        streams: { events: { maxLen: EVENTS_KEPT } },
+        // Both are asked of Redis at construction; while it is away the queue would stay broken for ever.
+        skipVersionCheck: true,
+        skipWaitingForReady: true,
+      });
+      // The failing call reports the error; without a listener BullMQ would throw it a second time.
+      queue.on('error', () => undefined);
+      this.#queues.set(name, queue);
+    }
+    return queue;
+  }
+
+  async close(): Promise<void> {
+    await Promise.allSettled([...this.#queues.values()].map((queue) => queue.close()));
+  }
+}
+
+function unavailable(cause?: unknown): MillraceError {
+  return new MillraceError('queue_unavailable', undefined, { retryAfterSeconds: 1 }, { cause });
+}

@@ -1,0 +1,171 @@
+import {
+  type GatewayMetrics,
+  type Logger,
+  MillraceError,
+  type ModelDescription,
+  queueName,
+  type RedisClock,
+  readRegistry,
+  type WorkerAnnouncement,
+} from '@millrace/shared';
+import type { Redis } from 'ioredis';
+
+const REFRESH_MS = 1000;
+/** A reading older than this, in ms, no longer says that Redis is there. */
+const FRESH_MS = 3 * REFRESH_MS;
+/** A version whose workers are gone this long, in ms, gives way to one that is served. */
+const FORGET_MS = 10 * 60_000;
+const NO_WORKER_RETRY_SECONDS = 2;
+
+interface KnownVersion {
+  description: ModelDescription;
+  queue: string;
+  /** Workers that serve it now. */
+  serving: number;
+  /** When a worker last announced it, in ms of the monotonic clock. */
+  seenAt: number;
+}
+
+/**
+ * The models there are, read from the workers' registry once a second. A model stays known while its
+ * workers are away, so that a crash of theirs makes requests wait instead of fail.
+ */
+export class ModelDirectory {
+  readonly #redis: Redis;
+  readonly #clock: RedisClock;
+  readonly #configured: readonly string[];
+  readonly #metrics: GatewayMetrics;
+  readonly #logger: Logger;
+  readonly #models = new Map<string, Map<string, KnownVersion>>();
+  #readAt = Number.NEGATIVE_INFINITY;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    redis: Redis,
+    clock: RedisClock,
+    configured: readonly string[],
+    metrics: GatewayMetrics,
+    logger: Logger,
+  ) {
+    this.#redis = redis;
+    this.#clock = clock;
+    this.#configured = configured;
+    this.#metrics = metrics;
+    this.#logger = logger;
+  }
+
+  /** Reads the registry now, and every second until {@link stop}. Throws if the first reading fails. */
+  async start(): Promise<void> {
+    await this.refresh();
+    this.#timer = setInterval(() => {
+      this.refresh().catch((err: unknown) => this.#logger.debug({ err }, 'the registry could not be read'));
+    }, REFRESH_MS);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async refresh(): Promise<void> {
+    const workers = await readRegistry(this.#redis, this.#clock.now());
+    this.#readAt = performance.now();
+    for (const known of this.#all()) known.serving = 0;
+    for (const worker of workers) this.#learn(worker);
+    for (const [name, versions] of this.#models) {
+      this.#forget(versions);
+      let serving = 0;
+      for (const known of versions.values()) serving += known.serving;
+      this.#metrics.workersAlive.set({ model: name }, serving);
+    }
+  }
+
+  /**
+   * The model to ask.
+   * @param version absent: the highest.
+   * @throws MillraceError `model_not_found` naming those there are; `no_worker` for a configured model that
+   * no worker has announced yet.
+   */
+  resolve(name: string, version?: string): ModelDescription {
+    const versions = this.#models.get(name);
+    const known = version === undefined ? highest(versions) : versions?.get(version);
+    if (known) return known.description;
+    if (versions && versions.size > 0) {
+      const there = [...versions.keys()].join(', ');
+      throw new MillraceError('model_not_found', `Model ${name} has no such version. There are: ${there}.`, {
+        field: 'version',
+      });
+    }
+    if (this.#configured.includes(name)) {
+      throw new MillraceError('no_worker', undefined, { retryAfterSeconds: NO_WORKER_RETRY_SECONDS });
+    }
+    const there = this.names().join(', ') || 'none';
+    throw new MillraceError('model_not_found', `No such model is served here. There are: ${there}.`, {
+      field: 'model',
+    });
+  }
+
+  /** Names of all models known or configured, sorted. */
+  names(): string[] {
+    return [...new Set([...this.#models.keys(), ...this.#configured])].sort();
+  }
+
+  /** The known versions of a model, lowest first. */
+  versions(name: string): string[] {
+    return [...(this.#models.get(name)?.keys() ?? [])].sort((a, b) => Number(a) - Number(b));
+  }
+
+  /** All known models and versions, by name and version. */
+  list(): { description: ModelDescription; queue: string; ready: boolean }[] {
+    return this.#all()
+      .map(({ description, queue, serving }) => ({ description, queue, ready: serving > 0 }))
+      .sort((a, b) => (a.queue < b.queue ? -1 : 1));
+  }
+
+  /** Whether a worker serves this version now. */
+  isServed(model: ModelDescription): boolean {
+    return (this.#models.get(model.name)?.get(model.version)?.serving ?? 0) > 0;
+  }
+
+  /** Whether the registry was read lately, which proves that Redis answers. */
+  get fresh(): boolean {
+    return performance.now() - this.#readAt < FRESH_MS;
+  }
+
+  /** The configured models that no worker serves now. */
+  missing(): string[] {
+    return this.#configured.filter((name) => {
+      const versions = this.#models.get(name);
+      return !versions || ![...versions.values()].some((known) => known.serving > 0);
+    });
+  }
+
+  #all(): KnownVersion[] {
+    return [...this.#models.values()].flatMap((versions) => [...versions.values()]);
+  }
+
+  #learn(worker: WorkerAnnouncement): void {
+    for (const description of worker.models) {
+      const { name, version } = description;
+      const versions = this.#models.get(name) ?? new Map<string, KnownVersion>();
+      this.#models.set(name, versions);
+      const serving = (versions.get(version)?.serving ?? 0) + (worker.state === 'serving' ? 1 : 0);
+      const queue = queueName(name, version);
+      versions.set(version, { description, queue, serving, seenAt: performance.now() });
+    }
+  }
+
+  #forget(versions: Map<string, KnownVersion>): void {
+    if (![...versions.values()].some((known) => known.serving > 0)) return;
+    for (const [version, known] of versions) {
+      if (performance.now() - known.seenAt > FORGET_MS) versions.delete(version);
+    }
+  }
+}
+
+function highest(versions: Map<string, KnownVersion> | undefined): KnownVersion | undefined {
+  let best: KnownVersion | undefined;
+  for (const known of versions?.values() ?? []) {
+    if (!best || Number(known.description.version) > Number(best.description.version)) best = known;
+  }
+  return best;
+}

@@ -1,0 +1,82 @@
+import {
+  CONTRACT_VERSION,
+  encodeFrame,
+  type JobData,
+  jobId,
+  MAX_INLINE_BYTES,
+  PRIORITIES,
+  payloadKey,
+  sliceTensor,
+} from '@millrace/shared';
+import type { InferRequest } from './request.js';
+
+/** One part of a request, ready to be enqueued, and to be enqueued again should Redis forget it. */
+export interface PlannedJob {
+  jobId: string;
+  firstItem: number;
+  count: number;
+  data: JobData;
+  /** Input tensors that are too large to travel inside the job. */
+  sidePayload?: { key: string; frame: Buffer };
+  /** Bytes of the input frame. */
+  bytes: number;
+}
+
+export interface PartOptions {
+  queue: string;
+  /** Id of the gateway that waits for the replies. */
+  replyTo: string;
+  /** Most items in one part. */
+  maxJobItems: number;
+  /** Now, in epoch ms of Redis's clock: the `enqueued` stamp. */
+  now: number;
+}
+
+/** Cuts a request into parts of consecutive items, so that a long list spreads over workers. */
+export function planJobs(request: InferRequest, options: PartOptions): PlannedJob[] {
+  const jobs: PlannedJob[] = [];
+  for (let firstItem = 0; firstItem < request.itemCount; firstItem += options.maxJobItems) {
+    const count = Math.min(options.maxJobItems, request.itemCount - firstItem);
+    jobs.push(planJob(request, firstItem, count, options));
+  }
+  return jobs;
+}
+
+function planJob(request: InferRequest, firstItem: number, count: number, options: PartOptions): PlannedJob {
+  const { requestId, model } = request;
+  const whole = count === request.itemCount;
+  const inputs = whole ? request.inputs : request.inputs.map((t) => sliceTensor(t, firstItem, count));
+  const frame = encodeFrame({}, inputs);
+  const inline = frame.byteLength <= MAX_INLINE_BYTES;
+  const key = payloadKey(options.queue, requestId, firstItem);
+  const data: JobData = {
+    v: CONTRACT_VERSION,
+    model: model.name,
+    version: model.version,
+    parts: [
+      {
+        requestId,
+        firstItem,
+        count,
+        replyTo: options.replyTo,
+        deadlineAt: request.deadlineAt,
+        onDisconnect: 'cancel',
+        tenant: request.tenant,
+        priority: PRIORITIES[request.priority],
+        generation: 0,
+        parameters: request.parameters,
+        ...(request.traceparent === undefined ? {} : { traceparent: request.traceparent }),
+        stamps: { received: request.stamps.received, enqueued: options.now },
+        payload: inline ? { inline: frame.toString('base64') } : { key, bytes: frame.byteLength },
+      },
+    ],
+  };
+  return {
+    jobId: jobId(requestId, firstItem),
+    firstItem,
+    count,
+    data,
+    bytes: frame.byteLength,
+    ...(inline ? {} : { sidePayload: { key, frame } }),
+  };
+}

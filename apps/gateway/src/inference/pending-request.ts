@@ -1,0 +1,70 @@
+import type { Reply } from '@millrace/shared';
+import type { PlannedJob } from './parts.js';
+
+/** A request that waits: its jobs, the replies so far, and the promise of all of them. */
+export class PendingRequest {
+  readonly requestId: string;
+  readonly queue: string;
+  readonly jobs: readonly PlannedJob[];
+  /** Deadline in ms of the process's monotonic clock. */
+  readonly expiresAt: number;
+  readonly bytes: number;
+  readonly itemCount: number;
+  /** Resolves with one reply per job, in order; rejects with the reason why there will be none. */
+  readonly answer: Promise<Reply[]>;
+  /** Whether the queue has acknowledged all jobs: from then on the request must not be lost. */
+  accepted = false;
+  readonly #replies: (Reply | undefined)[];
+  #missing: number;
+  #settled = false;
+  #resolve: (replies: Reply[]) => void = () => undefined;
+  #reject: (error: Error) => void = () => undefined;
+
+  constructor(requestId: string, queue: string, jobs: readonly PlannedJob[], expiresAt: number) {
+    this.requestId = requestId;
+    this.queue = queue;
+    this.jobs = jobs;
+    this.expiresAt = expiresAt;
+    this.#replies = new Array(jobs.length).fill(undefined);
+    this.#missing = jobs.length;
+    let bytes = 0;
+    let items = 0;
+    for (const job of jobs) {
+      bytes += job.bytes;
+      items += job.count;
+    }
+    this.bytes = bytes;
+    this.itemCount = items;
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  get settled(): boolean {
+    return this.#settled;
+  }
+
+  /** The jobs that have no reply yet. */
+  unanswered(): PlannedJob[] {
+    return this.jobs.filter((_, index) => this.#replies[index] === undefined);
+  }
+
+  /** Takes a part's reply; a second one for the same part changes nothing. */
+  deliver(reply: Reply): void {
+    const { firstItem } = reply.header;
+    const index = this.jobs.findIndex((job) => job.firstItem === firstItem);
+    if (this.#settled || index < 0 || this.#replies[index] !== undefined) return;
+    this.#replies[index] = reply;
+    this.#missing -= 1;
+    if (this.#missing > 0) return;
+    this.#settled = true;
+    this.#resolve(this.#replies.filter((r) => r !== undefined));
+  }
+
+  fail(error: Error): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    this.#reject(error);
+  }
+}

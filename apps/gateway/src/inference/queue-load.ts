@@ -1,0 +1,111 @@
+import type { GatewayMetrics, Logger } from '@millrace/shared';
+import type { JobProducer } from './job-producer.js';
+
+/** The queue's counts are read at most this often while requests come, in ms. */
+const POLL_MS = 250;
+/** Weight of the newest reading in running means. */
+const SMOOTHING = 0.3;
+
+interface Load {
+  /** Waiting jobs of all gateways at the last reading. */
+  waitingJobs: number;
+  /** Items that this gateway added since that reading began. */
+  addedItems: number;
+  /** Items that this gateway got answered since that reading began. */
+  answeredItems: number;
+  /** Running mean of items a job, as this gateway adds them. */
+  itemsPerJob: number;
+  /** Running mean of items answered a second. */
+  itemsPerSecond: number;
+  readAt: number;
+  reading: boolean;
+}
+
+/** How much waits in each queue, from its polled counts and what was added here since. */
+export class QueueLoad {
+  readonly #producer: JobProducer;
+  readonly #metrics: GatewayMetrics;
+  readonly #logger: Logger;
+  readonly #loads = new Map<string, Load>();
+
+  constructor(producer: JobProducer, metrics: GatewayMetrics, logger: Logger) {
+    this.#producer = producer;
+    this.#metrics = metrics;
+    this.#logger = logger;
+  }
+
+  /** Estimate of the items that wait in a queue. Starts a new reading when the last one is old. */
+  waitingItems(queue: string): number {
+    const load = this.#load(queue);
+    if (!load.reading && performance.now() - load.readAt >= POLL_MS) void this.read(queue);
+    return load.waitingJobs * load.itemsPerJob + load.addedItems;
+  }
+
+  added(queue: string, items: number, jobs: number): void {
+    const load = this.#load(queue);
+    load.addedItems += items;
+    load.itemsPerJob += (items / jobs - load.itemsPerJob) * 0.05;
+  }
+
+  answered(queue: string, items: number): void {
+    this.#load(queue).answeredItems += items;
+  }
+
+  /** Items answered a second, as seen lately by this gateway. */
+  itemsPerSecond(queue: string): number {
+    return this.#load(queue).itemsPerSecond;
+  }
+
+  /** Reads a queue's counts now. Never throws: while Redis is away, the last reading stands. */
+  async read(queue: string): Promise<void> {
+    const load = this.#load(queue);
+    if (load.reading) return;
+    load.reading = true;
+    const seconds = (performance.now() - load.readAt) / 1000;
+    const { addedItems, answeredItems } = load;
+    load.readAt = performance.now();
+    try {
+      const { waiting, active } = await this.#producer.counts(queue);
+      // What was added while the reading was under way may or may not be in it; counting it is the safe side.
+      load.addedItems -= addedItems;
+      load.answeredItems -= answeredItems;
+      load.itemsPerSecond += (answeredItems / seconds - load.itemsPerSecond) * SMOOTHING;
+      load.waitingJobs = waiting;
+      this.#metrics.queueJobs.set({ queue, state: 'waiting' }, waiting);
+      this.#metrics.queueJobs.set({ queue, state: 'active' }, active);
+    } catch (err) {
+      this.#logger.debug({ err, queue }, 'the queue could not be counted');
+    } finally {
+      load.reading = false;
+    }
+  }
+
+  /** Brings the metrics of a queue up to date. `now`: epoch ms of Redis's clock. */
+  async measure(queue: string, now: number): Promise<void> {
+    try {
+      const since = await this.#producer.oldestWaitingSince(queue);
+      const seconds = since === undefined ? 0 : Math.max(0, now - since) / 1000;
+      this.#metrics.queueOldestSeconds.set({ queue }, seconds);
+      await this.read(queue);
+    } catch (err) {
+      this.#logger.debug({ err, queue }, 'the oldest waiting job could not be read');
+    }
+  }
+
+  #load(queue: string): Load {
+    let load = this.#loads.get(queue);
+    if (!load) {
+      load = {
+        waitingJobs: 0,
+        addedItems: 0,
+        answeredItems: 0,
+        itemsPerJob: 1,
+        itemsPerSecond: 0,
+        readAt: performance.now() - POLL_MS,
+        reading: false,
+      };
+      this.#loads.set(queue, load);
+    }
+    return load;
+  }
+}

@@ -1,0 +1,70 @@
+import type { GatewayMetrics, Logger } from '@millrace/shared';
+import type { Redis } from 'ioredis';
+import type { JobProducer } from './job-producer.js';
+import type { PendingRequest } from './pending-request.js';
+import type { ReplyWaiter } from './reply-waiter.js';
+
+/**
+ * When the command connection comes back, Redis may have lost what it had acknowledged. For every accepted
+ * request that still waits, a part with neither a stored reply nor a job is added again under the same job
+ * id: this gateway still holds all of it.
+ */
+export class Recovery {
+  readonly #redis: Redis;
+  readonly #producer: JobProducer;
+  readonly #waiter: ReplyWaiter;
+  readonly #metrics: GatewayMetrics;
+  readonly #logger: Logger;
+  readonly #onReady = (): void => void this.#recover();
+
+  constructor(
+    redis: Redis,
+    producer: JobProducer,
+    waiter: ReplyWaiter,
+    metrics: GatewayMetrics,
+    logger: Logger,
+  ) {
+    this.#redis = redis;
+    this.#producer = producer;
+    this.#waiter = waiter;
+    this.#metrics = metrics;
+    this.#logger = logger;
+  }
+
+  start(): void {
+    this.#redis.on('ready', this.#onReady);
+  }
+
+  stop(): void {
+    this.#redis.off('ready', this.#onReady);
+  }
+
+  async #recover(): Promise<void> {
+    try {
+      const waiting = this.#waiter.waiting();
+      await this.#waiter.collect(waiting);
+      await Promise.all(waiting.map((pending) => this.#addForgotten(pending)));
+    } catch (err) {
+      // The connection broke again: its next return starts over.
+      this.#logger.warn({ err }, 'waiting requests could not all be checked after a reconnect');
+    }
+  }
+
+  async #addForgotten(pending: PendingRequest): Promise<void> {
+    if (!pending.accepted || pending.settled) return;
+    const jobs = pending.unanswered();
+    const exist = await this.#producer.exist(
+      pending.queue,
+      jobs.map((job) => job.jobId),
+    );
+    const forgotten = jobs.filter((_, index) => exist[index] === false);
+    // Settled meanwhile: the job was not forgotten but finished and cleared away.
+    if (forgotten.length === 0 || pending.settled) return;
+    await this.#producer.enqueue(pending.queue, forgotten);
+    this.#metrics.reAdded.inc(forgotten.length);
+    this.#logger.warn(
+      { requestId: pending.requestId, jobs: forgotten.length },
+      'Redis came back without jobs it had accepted; they were added again',
+    );
+  }
+}

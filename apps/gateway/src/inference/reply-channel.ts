@@ -1,0 +1,52 @@
+import { type Logger, readReplyMessage, replyChannel } from '@millrace/shared';
+import type { Redis } from 'ioredis';
+import type { ReplyWaiter } from './reply-waiter.js';
+
+/**
+ * The one subscription on which this gateway hears its replies. A message is only a hint that a reply is
+ * stored: what was published while the connection was down is read from the store once it is back.
+ */
+export class ReplyChannel {
+  readonly #subscriber: Redis;
+  readonly #channel: string;
+  readonly #waiter: ReplyWaiter;
+  readonly #logger: Logger;
+
+  constructor(subscriber: Redis, gatewayId: string, waiter: ReplyWaiter, logger: Logger) {
+    this.#subscriber = subscriber;
+    this.#channel = replyChannel(gatewayId);
+    this.#waiter = waiter;
+    this.#logger = logger;
+  }
+
+  /** Whether replies can be heard now. */
+  get ready(): boolean {
+    return this.#subscriber.status === 'ready';
+  }
+
+  async start(): Promise<void> {
+    this.#subscriber.on('messageBuffer', (_channel: Buffer, message: Buffer) => this.#receive(message));
+    await this.#subscriber.subscribe(this.#channel);
+    this.#subscriber.on('ready', () => this.#resume());
+  }
+
+  #receive(message: Buffer): void {
+    const read = readReplyMessage(message);
+    if ('stored' in read) this.#waiter.accept(read.stored);
+    else this.#waiter.acceptReference(read);
+  }
+
+  /**
+   * Reads the store only once Redis has acknowledged the subscription: a reply published between an earlier
+   * read and the acknowledgement would be missed by both.
+   */
+  #resume(): void {
+    this.#subscriber
+      .subscribe(this.#channel)
+      .then(() => this.#waiter.collect(this.#waiter.waiting()))
+      .catch((err: unknown) => {
+        // The command connection is away: its own return reads the store again.
+        this.#logger.warn({ err }, 'replies missed while disconnected could not be read yet');
+      });
+  }
+}

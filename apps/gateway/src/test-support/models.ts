@@ -1,0 +1,40 @@
+import type { Datatype, ModelDescription } from '@millrace/shared';
+
+/** Numbers of the stand-in's embeddings. */
+export const DIMENSIONS = 4;
+
+export function textModel(name: string, overrides: Partial<ModelDescription> = {}): ModelDescription {
+  return {
+    name,
+    version: '1',
+    task: 'text-embedding',
+    platform: 'onnxruntime_onnx',
+    inputs: [{ name: 'text', datatype: 'BYTES', shape: [-1] }],
+    outputs: [{ name: 'embedding', datatype: 'FP32', shape: [-1, DIMENSIONS] }],
+    limits: { maxRequestItems: 100, maxTokens: 256 },
+    jsonDigits: 7,
+    ...overrides,
+  };
+}
+
+const IDENTITY_TYPES: Record<string, Datatype> = {
+  fp32: 'FP32',
+  fp64: 'FP64',
+  int64: 'INT64',
+  int8: 'INT8',
+  bool: 'BOOL',
+  bytes: 'BYTES',
+};
+
+export function identityModel(name: string): ModelDescription {
+  const tensors = Object.entries(IDENTITY_TYPES);
+  return {
+    name,
+    version: '1',
+    task: 'tensor',
+    platform: 'onnxruntime_onnx',
+    inputs: tensors.map(([key, datatype]) => ({ name: key, datatype, shape: [-1, -1], optional: true })),
+    outputs: tensors.map(([key, datatype]) => ({ name: `${key}_out`, datatype, shape: [-1, -1] })),
+    limits: { maxRequestItems: 100 },
+  };
+}
