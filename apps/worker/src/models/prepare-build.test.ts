@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { buildIdentity, readModel } from '@millrace/onnx';
 import type { StartupError } from '@millrace/shared';
 import { expect } from 'chai';
-import { ModelFolder } from './fetch/testing/model-folder.js';
+import { ModelFolder, specOf } from './fetch/testing/model-folder.js';
+import { TINY_CONFIG, tinyEncoder } from './fetch/testing/tiny-encoder.js';
 import { prepareModel } from './prepare.js';
 
 describe('the ONNX file of a model', () => {
@@ -64,5 +65,48 @@ describe('the ONNX file of a model', () => {
     } finally {
       await folder.remove();
     }
+  });
+
+  describe('of an encoder', () => {
+    const weights = tinyEncoder();
+    let folder: ModelFolder;
+    const make = async (build: Record<string, unknown> = {}) => {
+      folder = await ModelFolder.make([], {
+        files: { 'tiny.safetensors': specOf(weights) },
+        build: {
+          from: 'bert',
+          weights: 'tiny.safetensors',
+          config: TINY_CONFIG,
+          precision: 'fp32',
+          ...build,
+        },
+      });
+      await folder.write(folder.beside('tiny.safetensors'), weights);
+    };
+    afterEach(() => folder.remove());
+
+    it('is built from the weights, and anew when the manifest builds it otherwise', async () => {
+      await make();
+      const { modelFile } = await folder.prepare({});
+      const { graph } = readModel(await readFile(modelFile));
+      expect(graph?.input?.map(({ name }) => name)).to.deep.equal(['input_ids', 'attention_mask']);
+      expect((await folder.prepare({})).modelFile).to.equal(modelFile);
+      const manifest = folder.beside('model.yaml');
+      const text = await readFile(manifest, 'utf8');
+      await writeFile(manifest, text.replace('"from":"bert"', '"from":"bert","pooling":"cls"'));
+      expect((await folder.prepare({})).modelFile).not.to.equal(modelFile);
+    });
+
+    it('is refused when the manifest does not fit to the weights', async () => {
+      await make({ config: { ...TINY_CONFIG, hidden_size: 6 } });
+      const { name, message } = await folder.refusal({});
+      expect(name).to.equal('StartupError');
+      expect(message).to.include("The model sample can't be built");
+    });
+
+    it('is refused when its weights are not listed', async () => {
+      await make({ weights: 'other.safetensors' });
+      expect((await folder.refusal({})).message).to.include('other.safetensors');
+    });
   });
 });

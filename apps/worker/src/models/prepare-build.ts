@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { buildEncoder, buildIdentity } from '@millrace/onnx';
+import { buildEncoder, buildIdentity, SafetensorsError, UnsupportedModelError } from '@millrace/onnx';
 import { type Manifest, StartupError } from '@millrace/shared';
 import { builtDirOf, modelFileDir, nameOf, workDirOf } from './fetch/layout.js';
 import { withLock } from './fetch/lock.js';
@@ -97,7 +97,9 @@ async function built(
     const now = await findBuilt(path, workDir);
     if (now) return now;
     onProgress({ model, step: 'build', fraction: 0, detail: `building ${model}` });
-    const bytes = await make();
+    const bytes = await make().catch((cause: unknown) => {
+      throw cantBuild(manifest, cause);
+    });
     const modelSha256 = createHash('sha256').update(bytes).digest('hex');
     await writeAtomically(sidecarOf(path), `${modelSha256} ${bytes.length}\n`);
     await writeAtomically(path, bytes);
@@ -105,6 +107,16 @@ async function built(
     onProgress({ model, step: 'build', fraction: 1, detail: `built ${model}` });
     return { modelFile: path, modelSha256 };
   });
+}
+
+/** A model that the builder can't follow is a fault of the manifest or its files; anything else is ours. */
+function cantBuild({ name }: Manifest, cause: unknown): unknown {
+  if (!(cause instanceof UnsupportedModelError || cause instanceof SafetensorsError)) return cause;
+  return new StartupError(
+    `The model ${name} can't be built: ${cause.message}.`,
+    'Compare "build" in its manifest with the config.json of its weights.',
+    { cause },
+  );
 }
 
 async function findBuilt(path: string, workDir: string): Promise<BuiltModel | undefined> {

@@ -82,6 +82,7 @@ export class ModelFolder {
   }
 }
 
-function specOf(content: Buffer): { bytes: number; sha256: string } {
+/** What a manifest says of a file. */
+export function specOf(content: Buffer): { bytes: number; sha256: string } {
   return { bytes: content.length, sha256: createHash('sha256').update(content).digest('hex') };
 }
