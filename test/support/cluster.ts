@@ -1,0 +1,126 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { type PrivateRedis, startPrivateRedis } from '@millrace/cli';
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const MAIN = join(ROOT, 'apps', 'cli', 'dist', 'main.js');
+
+/** One gateway or worker as a process of its own. */
+export interface ClusterProcess {
+  /** A gateway's base URL; a worker's health URL. */
+  readonly url: string;
+  readonly pid: number;
+  kill(signal: NodeJS.Signals): void;
+  /** Its exit code, or the signal that ended it. */
+  readonly ended: Promise<number | NodeJS.Signals>;
+}
+
+export interface ClusterOptions {
+  models: string[];
+  gateways?: number;
+  workers?: number;
+  /** Further settings by their environment variables. */
+  env?: Record<string, string>;
+}
+
+/** Gateways, workers and a Redis of their own: real processes, ended with the test. */
+export class Cluster {
+  readonly gateways: ClusterProcess[] = [];
+  readonly workers: ClusterProcess[] = [];
+  readonly #children = new Set<ChildProcess>();
+
+  private constructor(
+    readonly redis: PrivateRedis,
+    readonly folder: string,
+    private readonly env: Record<string, string>,
+  ) {}
+
+  /** Resolves when all of it serves. */
+  static async start({ models, gateways = 1, workers = 1, env = {} }: ClusterOptions): Promise<Cluster> {
+    const folder = await mkdtemp(join(tmpdir(), 'millrace-cluster-'));
+    const redis = await startPrivateRedis({ dataDir: folder, enableDebug: true, maxmemory: '512mb' });
+    const cluster = new Cluster(redis, folder, {
+      REDIS_URL: redis.url,
+      MILLRACE_MODELS: models.join(','),
+      MILLRACE_PORT: '0',
+      MILLRACE_DATA_DIR: folder,
+      MILLRACE_LOG_LEVEL: 'error',
+      ...env,
+    });
+    try {
+      await Promise.all([
+        ...Array.from({ length: workers }, () => cluster.addWorker()),
+        ...Array.from({ length: gateways }, () => cluster.addGateway()),
+      ]);
+      await Promise.all(cluster.gateways.map(({ url }) => untilReady(url)));
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
+    return cluster;
+  }
+
+  /** The first gateway's base URL. */
+  get url(): string {
+    return this.gateways[0]?.url ?? '';
+  }
+
+  async addGateway(env: Record<string, string> = {}): Promise<ClusterProcess> {
+    const gateway = await this.#fork('gateway', env);
+    this.gateways.push(gateway);
+    return gateway;
+  }
+
+  async addWorker(env: Record<string, string> = {}): Promise<ClusterProcess> {
+    const worker = await this.#fork('worker', env);
+    this.workers.push(worker);
+    return worker;
+  }
+
+  async #fork(command: string, env: Record<string, string>): Promise<ClusterProcess> {
+    const child = fork(MAIN, [command], {
+      cwd: ROOT,
+      env: { ...process.env, ...this.env, ...env },
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    this.#children.add(child);
+    const ended = once(child, 'exit').then(([code, signal]) => {
+      this.#children.delete(child);
+      return (signal ?? code) as number | NodeJS.Signals;
+    });
+    const url = await Promise.race([
+      new Promise<string>((resolve, reject) => {
+        child.on('message', (message: { type: string; url?: string; sentence?: string }) => {
+          if (message.type === 'ready') resolve(message.url ?? '');
+          if (message.type === 'refused') reject(new Error(message.sentence));
+        });
+      }),
+      ended.then((how) => {
+        throw new Error(`${command} ended with ${how} before it served`);
+      }),
+    ]);
+    return { url, pid: child.pid ?? 0, kill: (signal) => void child.kill(signal), ended };
+  }
+
+  async stop(): Promise<void> {
+    const children = [...this.#children];
+    for (const child of children) child.kill('SIGKILL');
+    await Promise.all(
+      children
+        .filter((child) => child.exitCode === null && child.signalCode === null)
+        .map((child) => once(child, 'exit')),
+    );
+    await this.redis.stop();
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+}
+
+async function untilReady(url: string): Promise<void> {
+  while (!(await fetch(`${url}/v2/health/ready`).catch(() => undefined))?.ok) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
