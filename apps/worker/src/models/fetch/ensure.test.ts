@@ -4,7 +4,9 @@ import { expect } from 'chai';
 import { HubServer } from './testing/hub-server.js';
 import { ModelFolder } from './testing/model-folder.js';
 
-describe('files on this machine', () => {
+describe('files on this machine', function () {
+  // Real sockets on a machine that may be busy.
+  this.timeout(60_000);
   let hub: HubServer;
   let folder: ModelFolder;
   let env: NodeJS.ProcessEnv;

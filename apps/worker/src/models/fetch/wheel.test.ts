@@ -16,7 +16,9 @@ const hasPip = () =>
 const PACKAGE = 'millrace_sample_weights';
 const SOURCES = [{ wheel: { package: PACKAGE, version: '1.0', folder: 'weights/model' } }];
 
-describe('files from a wheel', () => {
+describe('files from a wheel', function () {
+  // Real processes and sockets on a machine that may be busy.
+  this.timeout(60_000);
   let folder: ModelFolder;
   let bin: string;
   let wheels: string;
