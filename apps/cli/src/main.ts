@@ -5,6 +5,7 @@ import { StartupError } from '@millrace/shared';
 import { CommanderError } from 'commander';
 import type { Host, Parent } from './host.js';
 import type { FromChild } from './messages.js';
+import { onNpmGone } from './npm-watch.js';
 import { buildProgram } from './program.js';
 
 /** npm passes on a signal that the terminal has already sent to everybody: two at once are one. */
@@ -13,7 +14,6 @@ const SAME_SIGNAL_MS = 1000;
 const ORPHAN_GRACE_MS = 3000;
 /** What was forced and is still here after this is ended the hard way. */
 const FORCED_MS = 2000;
-const PARENT_CHECK_MS = 500;
 
 const asked = new AbortController();
 const forced = new AbortController();
@@ -52,13 +52,7 @@ function obeyParent(): Parent {
 
 function obeyPerson(): undefined {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stopOrForce);
-  // npm that is killed tells nobody; what it started then belongs to another process.
-  if (process.env.npm_lifecycle_event !== undefined) {
-    const parent = process.ppid;
-    setInterval(() => {
-      if (process.ppid !== parent) asked.abort();
-    }, PARENT_CHECK_MS).unref();
-  }
+  if (process.env.npm_lifecycle_event !== undefined) void onNpmGone(() => asked.abort());
   return undefined;
 }
 
