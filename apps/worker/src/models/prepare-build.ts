@@ -7,6 +7,7 @@ import { builtDirOf, modelFileDir, nameOf, workDirOf } from './fetch/layout.js';
 import { withLock } from './fetch/lock.js';
 import type { OnProgress } from './fetch/types.js';
 import { checkFile, hashFile } from './fetch/verify.js';
+import { builderSha256 } from './prepare-key.js';
 
 export interface BuildOptions {
   manifest: Manifest;
@@ -24,9 +25,6 @@ export interface BuiltModel {
 }
 
 type EncoderBuild = Extract<Manifest['build'], { from: 'bert' }>;
-
-/** Part of every build's key: raise it when the same inputs come to give another file. */
-const BUILDER_VERSION = 1;
 
 /**
  * The ONNX file to run: the one listed, or one made from the official files, cached under the hash of all
@@ -87,7 +85,7 @@ async function built(
   const { manifest, cacheDir, signal, onProgress } = options;
   const dir = modelFileDir(cacheDir, manifest);
   const workDir = workDirOf(dir);
-  const path = join(builtDirOf(dir), `${nameOf(`${BUILDER_VERSION} ${key}`)}.onnx`);
+  const path = join(builtDirOf(dir), `${nameOf(`${await builderSha256()} ${key}`)}.onnx`);
   const ready = await findBuilt(path, workDir);
   if (ready) return ready;
   const model = manifest.name;
