@@ -30,8 +30,9 @@ function signature({ inputs, outputs }: ModelDescription): string {
   return `${inputs.map(tensorText).join(', ')} -> ${outputs.map(tensorText).join(', ')}`;
 }
 
-function tensorText({ name, datatype, shape }: TensorSpec): string {
-  return `${name} ${datatype}[${shape.map((size) => (size < 0 ? '*' : size)).join(',')}]`;
+function tensorText({ name, datatype, shape, optional }: TensorSpec): string {
+  const sizes = shape.map((size) => (size < 0 ? '*' : size)).join(',');
+  return `${name} ${datatype}[${sizes}]${optional ? ' (optional)' : ''}`;
 }
 
 /** A line to paste into a shell. */

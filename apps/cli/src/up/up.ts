@@ -94,9 +94,7 @@ async function startChildren(
       args: [command],
       env: { ...env, ...own() },
     });
-    const child = new Supervised(spec, host.say);
-    host.stop.forced.addEventListener('abort', () => child.kill9());
-    return child;
+    return new Supervised(spec, host.say);
   };
 
   const workers = Array.from({ length: settings.workers }, (_, i) =>
@@ -109,6 +107,9 @@ async function startChildren(
   let port = settings.port;
   const gateway = supervise('gateway', 'gateway', () => ({ MILLRACE_PORT: String(port) }));
   releasers.push(() => gateway.stop(settings.graceMs));
+  host.stop.forced.addEventListener('abort', () => {
+    for (const child of [gateway, ...workers]) child.kill9();
+  });
 
   const [gatewayReady, ...workersReady] = await Promise.all([
     gateway.start().then((ready) => {
