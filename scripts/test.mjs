@@ -18,12 +18,12 @@ const countsFile = join(folder, 'counts.json');
 const env = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^(MILLRACE_|REDIS_URL$|PORT$)/.test(name)),
 );
-for (const name of ['MILLRACE_CACHE_DIR']) {
-  if (process.env[name]) env[name] = process.env[name];
-}
+// Fetched models are the same for everybody: no need to fetch them again.
+if (process.env.MILLRACE_CACHE_DIR) env.MILLRACE_CACHE_DIR = process.env.MILLRACE_CACHE_DIR;
 
 const failures = compiles ? [] : ['not everything compiles'];
 if (!isPart) await lint();
+const { loadSettings } = await import('../packages/shared/dist/index.js');
 const { startPrivateRedis } = await import('../apps/cli/dist/index.js');
 const redis = await startPrivateRedis({
   dataDir: join(folder, 'redis'),
@@ -71,6 +71,8 @@ async function mocha() {
         ...env,
         MILLRACE_DATA_DIR: join(folder, 'data'),
         MILLRACE_TEST_COUNTS: countsFile,
+        // Where the prepared models lie, as prepareModel() finds them: its `cacheDir`.
+        MILLRACE_TEST_MODELS: loadSettings(env).cacheDir,
         MILLRACE_TEST_REDIS_URL: redis.url,
       },
     },
