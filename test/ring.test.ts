@@ -130,7 +130,7 @@ describe('the ring: a sentence in over HTTP, its embedding out', () => {
       { name: 'int64', datatype: 'INT64', shape: [2, 1], data: [9007199254740991, -5] },
       { name: 'bool', datatype: 'BOOL', shape: [2, 1], data: [true, false] },
       { name: 'uint8', datatype: 'UINT8', shape: [2, 3], data: [0, 1, 255, 4, 5, 6] },
-      { name: 'bytes', datatype: 'BYTES', shape: [2, 1], data: ['a\u0000b', 'жаба 🐸'] },
+      { name: 'bytes', datatype: 'BYTES', shape: [2, 1], data: ['', 'жаба 🐸'] },
     ];
     const response = await post(`${cluster.url}/v2/models/identity/infer`, { inputs });
     const { outputs } = (await response.json()) as InferAnswer;
@@ -140,7 +140,7 @@ describe('the ring: a sentence in over HTTP, its embedding out', () => {
       int64_out: [9007199254740991, -5],
       bool_out: [true, false],
       uint8_out: [0, 1, 255, 4, 5, 6],
-      bytes_out: ['a\u0000b', 'жаба 🐸'],
+      bytes_out: ['', 'жаба 🐸'],
     });
   });
 

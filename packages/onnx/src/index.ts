@@ -1,7 +1,16 @@
+export { type Comparison, compareEncoders, type EncoderFigures } from './compare/compare.js';
 export { buildEncoder, type EncoderSource } from './encoder/build.js';
 export { type Pooling, UnsupportedModelError } from './encoder/config.js';
 export { GraphBuilder } from './graph/builder.js';
 export { buildIdentity } from './identity/build.js';
+export type { CachedFile } from './prepare/cache.js';
+export { type EncoderBuild, type ModelBuild, prepareModel } from './prepare/prepare.js';
 export { readModel, toBigInt, writeModel } from './proto/codec.js';
-export { DataType, type ModelProto } from './proto/types.js';
+export type { ModelProto } from './proto/types.js';
+export { DataType } from './proto/types.js';
+export { quantizeEncoder, searchRecipe } from './quantize/encoder.js';
+export { formatRecipe, parseRecipe, type Recipe, RecipeError } from './quantize/recipe.js';
+export type { Tokens } from './runtime/batch.js';
+export type { Progress } from './runtime/progress.js';
+export { tokenize } from './runtime/tokenize.js';
 export { readSafetensors, type SafeTensor, SafetensorsError } from './safetensors/read.js';

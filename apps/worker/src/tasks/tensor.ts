@@ -1,4 +1,5 @@
 import {
+  bytesElements,
   type Datatype,
   elementBytes,
   elementCount,
@@ -41,7 +42,7 @@ export class TensorTask implements Task {
     for (const spec of this.#inputs) {
       const input = item.inputs.get(spec.name) ?? absent(spec);
       if (!input) return { code: 'invalid_input', message: `The input "${spec.name}" is missing.` };
-      const fault = mismatch(spec, input);
+      const fault = mismatch(spec, input) ?? textFault(spec, input);
       if (fault) return { code: 'invalid_input', message: fault };
       size += elementCount(input.shape);
       value.push(input);
@@ -88,14 +89,11 @@ function zeros(datatype: Datatype, shape: number[]): RawInput {
   return { datatype, shape, data: new Uint8Array(elementCount(shape) * (elementBytes(datatype) || 4)) };
 }
 
-/** What a left-out optional input is fed with: zero elements. */
+/** What a left-out optional input is fed with: zero elements, which needs a dimension of any size. */
 function absent(spec: TensorSpec): RawInput | undefined {
-  if (!spec.optional) return undefined;
-  return {
-    datatype: spec.datatype,
-    shape: spec.shape.slice(1).map((n) => Math.max(n, 0)),
-    data: new Uint8Array(0),
-  };
+  const inner = spec.shape.slice(1);
+  if (!spec.optional || !inner.includes(-1)) return undefined;
+  return { datatype: spec.datatype, shape: inner.map((n) => Math.max(n, 0)), data: new Uint8Array(0) };
 }
 
 function mismatch(spec: TensorSpec, input: RawInput): string | undefined {
@@ -107,4 +105,23 @@ function mismatch(spec: TensorSpec, input: RawInput): string | undefined {
     wanted.length === input.shape.length && wanted.every((n, i) => n === -1 || n === input.shape[i]);
   if (fits) return undefined;
   return `An item of the input "${spec.name}" has shape [${input.shape}], but the model takes [${wanted}].`;
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * onnxruntime-node hands strings over as C strings of UTF-8: it would cut an element at its first NUL and
+ * replace bytes that are not UTF-8, without a word.
+ */
+function textFault(spec: TensorSpec, input: RawInput): string | undefined {
+  if (spec.datatype !== 'BYTES') return undefined;
+  for (const element of bytesElements({ ...input, name: spec.name, shape: [...input.shape] })) {
+    if (element.includes(0)) return `The input "${spec.name}" holds a NUL, which the model's strings cannot.`;
+    try {
+      utf8.decode(element);
+    } catch {
+      return `The input "${spec.name}" is not valid UTF-8, as the model's strings must be.`;
+    }
+  }
+  return undefined;
 }
