@@ -65,13 +65,19 @@ const build = z.discriminatedUnion('from', [
   z.strictObject({ from: z.literal('onnx'), file: relativeFile }),
 ]);
 
-const tensorSpec = z.strictObject({
-  name: z.string().min(1),
-  datatype: z.enum(DATATYPES),
-  /** Items on the first axis; -1 is any size. */
-  shape: z.array(z.int().min(-1)).min(1),
-  optional: z.boolean().optional(),
-});
+const tensorSpec = z
+  .strictObject({
+    name: z.string().min(1),
+    datatype: z.enum(DATATYPES),
+    /** Items on the first axis; -1 is any size. */
+    shape: z.array(z.int().min(-1)).min(1),
+    /** May be left out; the model is then fed zero elements an item. */
+    optional: z.boolean().optional(),
+  })
+  .refine(({ optional, shape }) => !optional || shape.slice(1).includes(-1), {
+    message: 'an optional input needs a dimension of any size (-1) behind the first',
+    path: ['optional'],
+  });
 
 const batching = z.strictObject({
   /** How long the oldest item may wait for mates while a session is idle, in ms from its enqueueing. */
