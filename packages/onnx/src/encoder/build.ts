@@ -1,15 +1,8 @@
 import { GraphBuilder } from '../graph/builder.js';
 import { readSafetensors } from '../safetensors/read.js';
 import { type Pooling, parseEncoderConfig } from './config.js';
-import { type EncoderOptions, type LinearKind, type WeightWriter, writeEncoder } from './graph.js';
-import { collectWeights, type EncoderWeights, type Linear } from './weights.js';
-
-/** The weights of one matmul. */
-export function linearOf(weights: EncoderWeights, index: number, kind: LinearKind): Linear {
-  const layer = weights.layers[index];
-  if (layer === undefined) throw new RangeError(`no layer ${index}`);
-  return layer[kind === 'attention_out' ? 'attentionOut' : kind];
-}
+import { type EncoderOptions, type WeightWriter, writeEncoder } from './graph.js';
+import { collectWeights, type EncoderWeights, linearOf } from './weights.js';
 
 /** Writes weights as float32. */
 export function floatWriter(weights: EncoderWeights, hidden: number): WeightWriter {
@@ -26,13 +19,6 @@ export function floatWriter(weights: EncoderWeights, hidden: number): WeightWrit
   };
 }
 
-/** The encoder in float32, as an ONNX file. */
-export function buildFloatEncoder(weights: EncoderWeights, options: EncoderOptions): Uint8Array {
-  const graph = new GraphBuilder('encoder');
-  writeEncoder(graph, weights, options, floatWriter(weights, options.config.hidden));
-  return graph.toBytes();
-}
-
 export interface EncoderSource {
   /** The checkpoint's file. */
   readonly safetensors: Uint8Array;
@@ -43,14 +29,22 @@ export interface EncoderSource {
   readonly normalize: boolean;
 }
 
+/** @throws SafetensorsError for a damaged checkpoint, UnsupportedModelError for one that can't be followed. */
+export function loadEncoder(source: EncoderSource): { weights: EncoderWeights; options: EncoderOptions } {
+  const config = parseEncoderConfig(source.config);
+  const weights = collectWeights(readSafetensors(source.safetensors), config);
+  return { weights, options: { config, pooling: source.pooling, normalize: source.normalize } };
+}
+
 /**
  * Builds a BERT-like encoder as a float32 ONNX file: `input_ids`, `attention_mask` int64 [batch, seq] ->
  * `sentence_embedding` float32 [batch, hidden].
  *
- * @throws SafetensorsError for a damaged checkpoint, UnsupportedModelError for one that the builder can't follow.
+ * @throws SafetensorsError for a damaged checkpoint, UnsupportedModelError for one that can't be followed.
  */
-export function buildEncoder({ safetensors, config, pooling, normalize }: EncoderSource): Uint8Array {
-  const parsed = parseEncoderConfig(config);
-  const weights = collectWeights(readSafetensors(safetensors), parsed);
-  return buildFloatEncoder(weights, { config: parsed, pooling, normalize });
+export function buildEncoder(source: EncoderSource): Uint8Array {
+  const { weights, options } = loadEncoder(source);
+  const graph = new GraphBuilder('encoder');
+  writeEncoder(graph, weights, options, floatWriter(weights, options.config.hidden));
+  return graph.toBytes();
 }

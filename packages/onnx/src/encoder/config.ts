@@ -52,7 +52,7 @@ const FIELDS = {
 } as const;
 
 /**
- * Reads the parts of a Hugging Face config.json that decide the graph.
+ * Reads the parts of a Hugging Face config.json that decide the graph; without a model_type it is BERT's.
  *
  * @throws UnsupportedModelError for model types and options that the builder doesn't do.
  */
@@ -60,7 +60,7 @@ export function parseEncoderConfig(json: unknown): EncoderConfig {
   if (typeof json !== 'object' || json === null)
     throw new UnsupportedModelError('config.json is not an object');
   const config = json as Record<string, unknown>;
-  const family = lookUp(FAMILIES, 'model_type', config.model_type);
+  const family = lookUp(FAMILIES, 'model_type', config.model_type ?? 'bert');
   refuseUnlessAbsent(config, 'is_decoder', false);
   refuseUnlessAbsent(config, 'position_embedding_type', 'absolute');
   const field = (names: readonly [string, string]): string => (family === 'distilbert' ? names[1] : names[0]);

@@ -2,7 +2,7 @@ import type { GraphBuilder } from '../graph/builder.js';
 import { DataType } from '../proto/types.js';
 import { activate } from './activation.js';
 import type { EncoderConfig, Pooling } from './config.js';
-import type { EncoderWeights, LayerWeights, Norm } from './weights.js';
+import type { EncoderWeights, LayerWeights, LinearKind, Norm } from './weights.js';
 
 export interface EncoderOptions {
   readonly config: EncoderConfig;
@@ -10,10 +10,6 @@ export interface EncoderOptions {
   /** Scale each embedding to length 1. */
   readonly normalize: boolean;
 }
-
-/** The matmuls of a layer that have weights. */
-export const LINEAR_KINDS = ['qkv', 'attention_out', 'up', 'down'] as const;
-export type LinearKind = (typeof LINEAR_KINDS)[number];
 
 /** How weights are written: as they are, or quantized. */
 export interface WeightWriter {

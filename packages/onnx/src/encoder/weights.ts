@@ -36,6 +36,17 @@ export interface EncoderWeights {
   readonly layers: readonly LayerWeights[];
 }
 
+/** The matmuls of a layer that have weights. */
+export const LINEAR_KINDS = ['qkv', 'attention_out', 'up', 'down'] as const;
+export type LinearKind = (typeof LINEAR_KINDS)[number];
+
+/** The weights of one matmul. */
+export function linearOf(weights: EncoderWeights, index: number, kind: LinearKind): Linear {
+  const layer = weights.layers[index];
+  if (layer === undefined) throw new RangeError(`no layer ${index}`);
+  return layer[kind === 'attention_out' ? 'attentionOut' : kind];
+}
+
 const WORDS = 'embeddings.word_embeddings.weight';
 
 /**

@@ -1,7 +1,7 @@
 import type ort from 'onnxruntime-node';
-import { floatWriter, linearOf } from '../encoder/build.js';
-import { type EncoderOptions, LINEAR_KINDS, type LinearKind, writeEncoder } from '../encoder/graph.js';
-import type { EncoderWeights } from '../encoder/weights.js';
+import { floatWriter } from '../encoder/build.js';
+import { type EncoderOptions, writeEncoder } from '../encoder/graph.js';
+import { type EncoderWeights, LINEAR_KINDS, type LinearKind, linearOf } from '../encoder/weights.js';
 import { GraphBuilder } from '../graph/builder.js';
 import { DataType } from '../proto/types.js';
 import { batchesByLength, longest, padBatch, type Tokens } from '../runtime/batch.js';

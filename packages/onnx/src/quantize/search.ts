@@ -8,8 +8,13 @@ import { quantizeColumns } from './int8.js';
 import type { MatmulRecipe } from './recipe.js';
 import { decodeMaxima, encodeMaxima, smoothingFactors } from './smoothing.js';
 
-const ALPHAS = [0, 0.3, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95];
-const CLIPS = [1, 0.9, 0.8, 0.7, 0.6, 0.5];
+const ALPHAS = [0, 0.25, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95];
+const CLIPS = [1, 0.95, 0.9, 0.8, 0.7, 0.6, 0.5];
+
+interface Range {
+  readonly low: number;
+  readonly high: number;
+}
 
 /**
  * Finds the exponent and the clip with which a quantized matmul is closest to the exact one, by the sum of squared
@@ -17,26 +22,31 @@ const CLIPS = [1, 0.9, 0.8, 0.7, 0.6, 0.5];
  * hour.
  */
 export class MatmulSearch {
-  private constructor(private readonly session: ort.InferenceSession) {}
+  private constructor(
+    private readonly exact: ort.InferenceSession,
+    private readonly trial: ort.InferenceSession,
+  ) {}
 
   static async open(): Promise<MatmulSearch> {
-    return new MatmulSearch(await openSession(trialGraph()));
+    return new MatmulSearch(await openSession(exactGraph()), await openSession(trialGraph()));
   }
 
-  async run(linear: Linear, activations: Activations): Promise<MatmulRecipe & { error: number }> {
-    const { inputs, outputs } = linear;
+  async run(linear: Linear, activations: Activations): Promise<MatmulRecipe> {
+    const { inputs, outputs, weight } = linear;
     const channelMaxima = encodeMaxima(channelMaximaOf(activations, inputs));
     const x = new ort.Tensor('float32', activations.data, [activations.rows, inputs]);
-    const exact = new ort.Tensor('float32', linear.weight, [inputs, outputs]);
-    let best: (MatmulRecipe & { error: number }) | undefined;
+    const product = await this.exact.run({ x, weight: new ort.Tensor('float32', weight, [inputs, outputs]) });
+    const y = new ort.Tensor('float32', floats(product, 'y'), [activations.rows, outputs]);
+    let least = Number.POSITIVE_INFINITY;
+    let best: MatmulRecipe = { alpha: 0, clip: 1, scale: 1, zeroPoint: 0, channelMaxima };
     for (const alpha of ALPHAS) {
       const factors = smoothingFactors(linear, decodeMaxima(channelMaxima), alpha);
       const { values, scales } = quantizeColumns(linear, factors);
       const inverse = factors.map((s) => 1 / s);
       const range = smoothedRange(activations, inputs, inverse);
-      const fixed = {
+      const feeds = {
         x,
-        exact,
+        y,
         smoothing: new ort.Tensor('float32', inverse, [inputs]),
         weight: new ort.Tensor('int8', values, [inputs, outputs]),
         weight_scales: new ort.Tensor('float32', scales, [outputs]),
@@ -44,31 +54,42 @@ export class MatmulSearch {
       };
       for (const clip of CLIPS) {
         const { scale, zeroPoint } = quantization(range, clip);
-        const result = await this.session.run({
-          ...fixed,
+        const result = await this.trial.run({
+          ...feeds,
           scale: new ort.Tensor('float32', [scale], []),
           zero: new ort.Tensor('uint8', [zeroPoint], []),
         });
-        const [error = Number.POSITIVE_INFINITY] = floats(result, 'error');
-        if (best === undefined || error < best.error) {
-          best = { alpha, clip, scale, zeroPoint, channelMaxima, error };
-        }
+        const [error = Number.NaN] = floats(result, 'error');
+        if (error >= least) continue;
+        least = error;
+        best = { alpha, clip, scale, zeroPoint, channelMaxima };
       }
     }
-    if (best === undefined) throw new Error('unreachable: the grid is not empty');
+    if (least === Number.POSITIVE_INFINITY) throw new Error('no quantization gives finite outputs');
     return best;
   }
 
-  close(): Promise<void> {
-    return this.session.release();
+  async close(): Promise<void> {
+    await this.exact.release();
+    await this.trial.release();
   }
 }
 
-/** One trial: quantize, multiply, compare. */
+/** y = x W */
+function exactGraph(): Uint8Array {
+  const graph = new GraphBuilder('exact');
+  const x = graph.input('x', DataType.FLOAT, ['rows', 'inputs']);
+  const weight = graph.input('weight', DataType.FLOAT, ['inputs', 'outputs']);
+  graph.op('MatMul', [x, weight], {}, 'y');
+  graph.output('y', DataType.FLOAT, ['rows', 'outputs']);
+  return graph.toBytes();
+}
+
+/** One trial: smooth, quantize, multiply, compare with y. */
 function trialGraph(): Uint8Array {
   const graph = new GraphBuilder('trial');
   const x = graph.input('x', DataType.FLOAT, ['rows', 'inputs']);
-  const exact = graph.input('exact', DataType.FLOAT, ['inputs', 'outputs']);
+  const y = graph.input('y', DataType.FLOAT, ['rows', 'outputs']);
   const smoothing = graph.input('smoothing', DataType.FLOAT, ['inputs']);
   const scale = graph.input('scale', DataType.FLOAT, []);
   const zero = graph.input('zero', DataType.UINT8, []);
@@ -80,8 +101,7 @@ function trialGraph(): Uint8Array {
     graph.op('DequantizeLinear', [quantized, scale, zero]),
     graph.op('DequantizeLinear', [weight, scales, zeros], { axis: 1 }),
   ]);
-  const difference = graph.op('Sub', [product, graph.op('MatMul', [x, exact])]);
-  graph.op('ReduceSumSquare', [difference], { keepdims: 0 }, 'error');
+  graph.op('ReduceSumSquare', [graph.op('Sub', [product, y])], { keepdims: 0 }, 'error');
   graph.output('error', DataType.FLOAT, []);
   return graph.toBytes();
 }
@@ -96,11 +116,7 @@ function channelMaximaOf({ data }: Activations, inputs: number): Float32Array {
 }
 
 /** Lowest and highest smoothed value; 0 is always in the range, as it must be exact. */
-function smoothedRange(
-  { data }: Activations,
-  inputs: number,
-  inverse: Float32Array,
-): { low: number; high: number } {
+function smoothedRange({ data }: Activations, inputs: number, inverse: Float32Array): Range {
   let low = 0;
   let high = 0;
   for (let i = 0, channel = 0; i < data.length; i++, channel = channel + 1 === inputs ? 0 : channel + 1) {
@@ -112,10 +128,7 @@ function smoothedRange(
 }
 
 /** Asymmetric uint8 over the clipped range. */
-function quantization(
-  { low, high }: { low: number; high: number },
-  clip: number,
-): { scale: number; zeroPoint: number } {
+function quantization({ low, high }: Range, clip: number): { scale: number; zeroPoint: number } {
   const scale = Math.fround(((high - low) * clip) / 255) || 1;
   return { scale, zeroPoint: Math.min(255, Math.max(0, Math.round((-low * clip) / scale))) };
 }

@@ -1,10 +1,9 @@
-import { linearOf } from '../encoder/build.js';
-import type { LinearKind, WeightWriter } from '../encoder/graph.js';
-import type { EncoderWeights, LayerWeights, Linear } from '../encoder/weights.js';
+import type { WeightWriter } from '../encoder/graph.js';
+import { type EncoderWeights, type Linear, type LinearKind, linearOf } from '../encoder/weights.js';
 import type { GraphBuilder } from '../graph/builder.js';
 import { DataType } from '../proto/types.js';
 import { quantizeColumns, quantizeRows } from './int8.js';
-import type { MatmulRecipe, Recipe } from './recipe.js';
+import { type MatmulRecipe, matmulName, matmulRecipe, type Recipe } from './recipe.js';
 import { decodeMaxima, smoothingFactors } from './smoothing.js';
 
 /**
@@ -12,17 +11,23 @@ import { decodeMaxima, smoothingFactors } from './smoothing.js';
  * DequantizeLinear <- INT8 weight. Activation scales are fixed, so an item's answer can't depend on its batch.
  */
 export function int8Writer(weights: EncoderWeights, hidden: number, recipe: Recipe): WeightWriter {
+  const factorsOf = (layer: number, kind: LinearKind): { entry: MatmulRecipe; factors: Float32Array } => {
+    const linear = linearOf(weights, layer, kind);
+    const entry = matmulRecipe(recipe, layer, kind, linear.inputs);
+    return { entry, factors: smoothingFactors(linear, decodeMaxima(entry.channelMaxima), entry.alpha) };
+  };
   return {
     words: (graph, ids) => writeWords(graph, weights, hidden, ids),
-    matmul: (graph, index, kind, x) => {
-      const layer = weights.layers[index];
-      const entry = recipe.matmuls[`layer${index}.${kind}`];
-      if (layer === undefined || entry === undefined)
-        throw new RangeError(`no recipe for layer${index}.${kind}`);
-      const name = `layer${index}.${kind}`;
-      const linear =
-        kind === 'qkv' ? foldIntoValue(layer, hidden, recipe, index) : linearOf(weights, index, kind);
-      return writeMatmul(graph, name, kind, linear, entry, x);
+    matmul: (graph, layer, kind, x) => {
+      const name = matmulName(layer, kind);
+      const { entry, factors } = factorsOf(layer, kind);
+      const linear = linearOf(weights, layer, kind);
+      if (kind === 'attention_out') return writeMatmul(graph, name, linear, entry, factors, x);
+      const inverse = factors.map((s) => 1 / s);
+      const smoothed = graph.op('Mul', [x, graph.constant(`${name}.smoothing`, [linear.inputs], inverse)]);
+      if (kind !== 'qkv') return writeMatmul(graph, name, linear, entry, factors, smoothed);
+      const folded = foldIntoValue(linear, hidden, factorsOf(layer, 'attention_out').factors);
+      return writeMatmul(graph, name, folded, entry, factors, smoothed);
     },
   };
 }
@@ -35,31 +40,19 @@ function writeWords(graph: GraphBuilder, weights: EncoderWeights, hidden: number
   return graph.op('Mul', [graph.op('Cast', [rows], { to: DataType.FLOAT }), scale]);
 }
 
+/** @param x the smoothed activation, [..., inputs] */
 function writeMatmul(
   graph: GraphBuilder,
   name: string,
-  kind: LinearKind,
   linear: Linear,
   recipe: MatmulRecipe,
+  factors: Float32Array,
   x: string,
 ): string {
   const { inputs, outputs } = linear;
-  const factors = smoothingFactors(linear, decodeMaxima(recipe.channelMaxima), recipe.alpha);
-  // Attention's output arrives smoothed: its factors are folded into the value's columns.
-  const smoothed =
-    kind === 'attention_out'
-      ? x
-      : graph.op('Mul', [
-          x,
-          graph.constant(
-            `${name}.smoothing`,
-            [inputs],
-            factors.map((s) => 1 / s),
-          ),
-        ]);
   const scale = graph.constant(`${name}.x_scale`, [], new Float32Array([recipe.scale]));
   const zero = graph.constant(`${name}.x_zero`, [], new Uint8Array([recipe.zeroPoint]));
-  const quantized = graph.op('QuantizeLinear', [smoothed, scale, zero]);
+  const quantized = graph.op('QuantizeLinear', [x, scale, zero]);
   const activation = graph.op('DequantizeLinear', [quantized, scale, zero]);
   const { values, scales } = quantizeColumns(linear, factors);
   const weight = graph.op(
@@ -74,18 +67,20 @@ function writeMatmul(
   return graph.op('MatMul', [activation, weight]);
 }
 
-/** Attention mixes rows of V, never columns: dividing V's columns by s divides attention's output by s. */
-function foldIntoValue(layer: LayerWeights, hidden: number, recipe: Recipe, index: number): Linear {
-  const entry = recipe.matmuls[`layer${index}.attention_out`];
-  if (entry === undefined) throw new RangeError(`no recipe for layer${index}.attention_out`);
-  const factors = smoothingFactors(layer.attentionOut, decodeMaxima(entry.channelMaxima), entry.alpha);
-  const { inputs, outputs, bias } = layer.qkv;
-  const weight = layer.qkv.weight.slice();
+/**
+ * Attention mixes V's rows and never its columns, so dividing V's columns by s smooths attention's output without
+ * an operator of its own.
+ */
+function foldIntoValue(
+  { inputs, outputs, weight, bias }: Linear,
+  hidden: number,
+  factors: Float32Array,
+): Linear {
+  const folded = weight.slice();
   for (let row = 0; row < inputs; row++) {
-    for (let column = 0; column < hidden; column++) {
-      const i = row * outputs + 2 * hidden + column;
-      weight[i] = (weight[i] ?? 0) / (factors[column] ?? 1);
+    for (let column = 0, i = row * outputs + 2 * hidden; column < hidden; column++, i++) {
+      folded[i] = (folded[i] ?? 0) / (factors[column] ?? 1);
     }
   }
-  return { inputs, outputs, weight, bias };
+  return { inputs, outputs, weight: folded, bias };
 }
