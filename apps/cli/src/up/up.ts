@@ -16,6 +16,7 @@ import type { ChildSpec } from './child-process.js';
 import { lockDataFolder } from './lock.js';
 import { checkPort } from './port.js';
 import { prepareInChild } from './preparation.js';
+import { untilGatewayReady } from './ready.js';
 import { summary } from './summary.js';
 import { Supervised } from './supervised.js';
 
@@ -118,5 +119,6 @@ async function startChildren(
     }),
     ...workers.map((worker) => worker.start()),
   ]);
+  await untilGatewayReady(gatewayReady.url, host.stop.asked);
   return { url: gatewayReady.url, models: workersReady[0]?.models ?? [] };
 }
