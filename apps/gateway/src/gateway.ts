@@ -11,6 +11,9 @@ import {
 } from '@millrace/shared';
 import { Admission } from './admission/admission.js';
 import { ApiKeys } from './admission/api-keys.js';
+import { queueBoard } from './dashboard/board.js';
+import { DASHBOARD_PATH } from './dashboard/pages.js';
+import { dashboardRouter } from './dashboard/router.js';
 import { createApp } from './http/app.js';
 import { GatewayState, readinessCheck } from './http/health.js';
 import { metricsRoute } from './http/metrics-route.js';
@@ -24,9 +27,11 @@ import { Recovery } from './inference/recovery.js';
 import { ReplyChannel } from './inference/reply-channel.js';
 import { ReplyStore } from './inference/reply-store.js';
 import { ReplyWaiter } from './inference/reply-waiter.js';
-import { nativeErrors } from './protocols/native/problem.js';
+import { doorOf } from './protocols/door-of.js';
+import { modelsRouter } from './protocols/models/router.js';
 import { nativeRouter } from './protocols/native/router.js';
 import { healthRouter } from './protocols/open-inference/health.js';
+import { openInferenceRouter } from './protocols/open-inference/router.js';
 
 /** How long the listener stays open after readiness failed, so that clients and balancers can turn away, in ms. */
 const TURN_AWAY_MS = 200;
@@ -113,12 +118,16 @@ async function start(
     metrics,
     state,
     keys,
-    doorOf: () => nativeErrors,
-    health: healthRouter(clock, readinessCheck(state, directory, replies)),
+    doorOf,
+    health: healthRouter(clock, readinessCheck(state, producer, directory, replies)),
 
+    dashboard: {
+      path: DASHBOARD_PATH,
+      router: dashboardRouter(clock, settings, queueBoard(directory, producer, settings.dashboardAdmin)),
+    },
     metricsRoute: metricsRoute(metrics, directory, load, clock),
     metricsOpen: isLoopback(settings.host),
-    doors: [nativeRouter(doors)],
+    doors: [nativeRouter(doors), openInferenceRouter(doors), modelsRouter(doors)],
   });
   const server = await listen(app, settings);
   releasers.push(() => server.closeAllConnections());

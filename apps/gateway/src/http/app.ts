@@ -17,7 +17,7 @@ export interface AppOptions {
   /** Answers that need no key: liveness and readiness. */
   health: Router;
   /** Has a login of its own. */
-  dashboard?: { path: string; router: Router };
+  dashboard: { path: string; router: Router };
   metricsRoute: RequestHandler;
   /** Whether metrics can be read without a key. */
   metricsOpen: boolean;
@@ -33,7 +33,7 @@ export function createApp(options: AppOptions): Express {
   app.set('query parser', 'simple');
   app.use(requestContext({ clock, logger, metrics, doorOf }));
   app.use(closeWhenDraining(state));
-  if (options.dashboard) app.use(options.dashboard.path, options.dashboard.router);
+  app.use(options.dashboard.path, options.dashboard.router);
   app.use(apiHeaders());
   app.use(options.health);
   const metricsHandlers = [options.metricsRoute];

@@ -1,3 +1,4 @@
+import type { JobProducer } from '../inference/job-producer.js';
 import type { ModelDirectory } from '../inference/model-directory.js';
 import type { ReplyChannel } from '../inference/reply-channel.js';
 
@@ -25,13 +26,14 @@ export type ReadinessCheck = () => Readiness;
 /** Ready means: not draining, Redis answers, replies can be heard, every configured model is served. */
 export function readinessCheck(
   state: GatewayState,
+  producer: JobProducer,
   directory: ModelDirectory,
   replies: ReplyChannel,
 ): ReadinessCheck {
   return () => {
     const reasons: string[] = [];
     if (state.draining) reasons.push('shutting down');
-    if (!directory.fresh || !replies.ready) reasons.push('Redis does not answer');
+    if (!producer.ready || !directory.fresh || !replies.ready) reasons.push('Redis does not answer');
     for (const name of directory.missing()) reasons.push(`no worker serves ${name}`);
     return { ready: reasons.length === 0, reasons };
   };

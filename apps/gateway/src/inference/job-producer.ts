@@ -31,13 +31,18 @@ export class JobProducer {
     };
   }
 
+  /** Whether jobs can be added now. */
+  get ready(): boolean {
+    return this.#redis.status === 'ready';
+  }
+
   /**
    * Adds the jobs; when it resolves, all are accepted. Adding a job id that is there already changes nothing.
    * @throws MillraceError `queue_unavailable` when Redis can't take one of them.
    */
   async enqueue(queueName: string, jobs: readonly PlannedJob[]): Promise<void> {
     // Asked first: a command queued behind a pipeline in flight would only fail once that one has.
-    if (this.#redis.status !== 'ready') throw unavailable();
+    if (!this.ready) throw unavailable();
     try {
       await Promise.all(jobs.map((job) => this.#add(queueName, job)));
     } catch (cause) {

@@ -1,0 +1,33 @@
+import { createBullBoard } from '@bull-board/api';
+import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
+import { ExpressAdapter } from '@bull-board/express';
+import type { RequestHandler } from 'express';
+import type { JobProducer } from '../inference/job-producer.js';
+import type { ModelDirectory } from '../inference/model-directory.js';
+import { DASHBOARD_PATH } from './pages.js';
+
+/** bull-board over the queues of all known models; a model that appears later is there at the next look. */
+export function queueBoard(directory: ModelDirectory, producer: JobProducer, admin: boolean): RequestHandler {
+  const server = new ExpressAdapter().setBasePath(DASHBOARD_PATH);
+  const board = createBullBoard({
+    queues: [],
+    serverAdapter: server,
+    options: {
+      uiConfig: {
+        boardTitle: 'Millrace',
+        miscLinks: [{ text: 'Log out', url: `${DASHBOARD_PATH}/logout` }],
+      },
+    },
+  });
+  const shown = new Set<string>();
+  const handle = server.getRouter();
+  handle.disable('x-powered-by');
+  return (req, res, next) => {
+    for (const { queue } of directory.list()) {
+      if (shown.has(queue)) continue;
+      shown.add(queue);
+      board.addQueue(new BullMQAdapter(producer.queue(queue), { readOnlyMode: !admin }));
+    }
+    handle(req, res, next);
+  };
+}

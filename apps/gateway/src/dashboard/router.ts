@@ -1,0 +1,97 @@
+import { MillraceError, type RedisClock, type Settings } from '@millrace/shared';
+import { type Request, type RequestHandler, type Response, Router } from 'express';
+import { readBody } from '../http/body.js';
+import { contextOf } from '../http/context.js';
+import { methodNotAllowed } from '../http/errors.js';
+import { respond, timingsOf } from '../http/respond.js';
+import { pageHeaders } from '../http/security-headers.js';
+import { LoginAttempts } from './attempts.js';
+import { DASHBOARD_PATH, disabledPage, loginPage } from './pages.js';
+import { Sessions } from './sessions.js';
+
+const COOKIE = 'millrace_session';
+const HTML = 'text/html; charset=utf-8';
+const MAX_FORM_BYTES = 4096;
+
+export type DashboardSettings = Pick<Settings, 'dashboardPassword' | 'dashboardAdmin'>;
+
+/** `/dashboard`: a login, and behind it `board`. Without a password it is off. */
+export function dashboardRouter(
+  clock: RedisClock,
+  settings: DashboardSettings,
+  board: RequestHandler,
+): Router {
+  const router = Router();
+  router.use(pageHeaders());
+  const show = (res: Response, status: number, html: string): void => {
+    respond(res, status, HTML, html, timingsOf({}, contextOf(res).received, clock.now()));
+  };
+  if (settings.dashboardPassword === '') {
+    router.use((_req, res) => show(res, 404, disabledPage()));
+    return router;
+  }
+  const sessions = new Sessions(settings.dashboardPassword);
+  const attempts = new LoginAttempts();
+
+  router
+    .route('/login')
+    .get((_req, res) => show(res, 200, loginPage()))
+    .post(async (req, res) => {
+      const address = req.socket.remoteAddress ?? '';
+      const waitSeconds = attempts.waitSeconds(address);
+      if (waitSeconds > 0) {
+        res.setHeader('Retry-After', waitSeconds);
+        show(res, 429, loginPage('Too many failed attempts. Try again in a minute.'));
+        return;
+      }
+      const form = new URLSearchParams((await readBody(req, MAX_FORM_BYTES)).toString());
+      if (!sessions.accepts(form.get('user') ?? '', form.get('password') ?? '')) {
+        attempts.failed(address);
+        show(res, 401, loginPage('User or password is wrong.'));
+        return;
+      }
+      attempts.succeeded(address);
+      setCookie(res, sessions.begin(), sessions.maxAgeSeconds);
+      res.redirect(303, DASHBOARD_PATH);
+    })
+    .all(methodNotAllowed('GET', 'POST'));
+
+  router.all('/logout', (req, res) => {
+    sessions.end(cookieOf(req));
+    setCookie(res, '', 0);
+    res.redirect(303, `${DASHBOARD_PATH}/login`);
+  });
+
+  router.use((req, res, next) => {
+    if (sessions.isValid(cookieOf(req))) next();
+    else if (req.path.startsWith('/api'))
+      throw new MillraceError('unauthorized', 'Log in to the dashboard first.');
+    else res.redirect(303, `${DASHBOARD_PATH}/login`);
+  });
+  if (!settings.dashboardAdmin) {
+    router.use((req, _res, next) => {
+      // bull-board refuses changes to a read-only queue by itself; this holds for whatever it adds later.
+      if (req.method === 'GET' || req.method === 'HEAD') next();
+      else
+        throw new MillraceError(
+          'forbidden',
+          'The dashboard only shows. Set MILLRACE_DASHBOARD_ADMIN to change.',
+        );
+    });
+  }
+  router.use(board);
+  return router;
+}
+
+function setCookie(res: Response, value: string, maxAgeSeconds: number): void {
+  const attributes = `Path=${DASHBOARD_PATH}; HttpOnly; SameSite=Strict; Max-Age=${maxAgeSeconds}`;
+  res.setHeader('Set-Cookie', `${COOKIE}=${value}; ${attributes}`);
+}
+
+function cookieOf(req: Request): string | undefined {
+  for (const pair of req.headers.cookie?.split(';') ?? []) {
+    const [name, value] = pair.trim().split('=');
+    if (name === COOKIE) return value;
+  }
+  return undefined;
+}

@@ -1,0 +1,15 @@
+import type { DoorErrors } from '../http/context.js';
+import { nativeErrors } from './native/problem.js';
+import { openInferenceErrors } from './open-inference/error-body.js';
+
+const OPEN_INFERENCE = /^\/v2(\/|$)/;
+/** What operators ask for; its own label keeps their polling out of the doors' numbers. */
+const OPERATIONS = /^\/(dashboard|metrics|v2\/health)(\/|$)/;
+
+const operationsErrors: DoorErrors = { ...nativeErrors, name: 'operations' };
+
+/** The door that answers for a path: in whose shape its errors are, and whose number it counts to. */
+export function doorOf(path: string): DoorErrors {
+  if (OPERATIONS.test(path)) return operationsErrors;
+  return OPEN_INFERENCE.test(path) ? openInferenceErrors : nativeErrors;
+}

@@ -1,0 +1,25 @@
+import { readFileSync } from 'node:fs';
+import type { ModelDescription, TensorSpec } from '@millrace/shared';
+
+const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
+  version: string;
+};
+
+export function serverMetadata(): object {
+  return { name: 'millrace', version, extensions: [] };
+}
+
+/** @param versions all versions of the model, or none where one was asked for by name. */
+export function modelMetadata(model: ModelDescription, versions: readonly string[]): object {
+  return {
+    name: model.name,
+    versions,
+    platform: model.platform,
+    inputs: model.inputs.map(tensorMetadata),
+    outputs: model.outputs.map(tensorMetadata),
+  };
+}
+
+function tensorMetadata({ name, datatype, shape }: TensorSpec): object {
+  return { name, datatype, shape };
+}

@@ -1,0 +1,61 @@
+import { MillraceError } from '@millrace/shared';
+import { Router } from 'express';
+import { readBody, requireJsonType } from '../../http/body.js';
+import { contextOf } from '../../http/context.js';
+import { methodNotAllowed } from '../../http/errors.js';
+import { respond, respondJson, timingsOf } from '../../http/respond.js';
+import { parseStrictJson } from '../../http/strict-json.js';
+import { failIfAnyFailed } from '../../inference/item-errors.js';
+import type { DoorParts } from '../door-parts.js';
+import { newInferRequest } from '../new-request.js';
+import { modelMetadata, serverMetadata } from './metadata.js';
+import { parseInfer } from './parse.js';
+import { renderInference } from './render.js';
+
+const MODEL = '/v2/models/:model{/versions/:version}';
+
+/** The Open Inference Protocol, version 2, with JSON tensors: all or nothing. */
+export function openInferenceRouter({ clock, directory, infer, settings }: DoorParts): Router {
+  const router = Router();
+  router
+    .route('/v2')
+    .get((_req, res) => respondJson(res, 200, serverMetadata(), clock.now()))
+    .all(methodNotAllowed('GET'));
+  router
+    .route(`${MODEL}/infer`)
+    .post(async (req, res) => {
+      const context = contextOf(res);
+      const model = directory.resolve(req.params.model, req.params.version);
+      context.model = model.name;
+      if (req.headers['inference-header-content-length'] !== undefined) {
+        throw new MillraceError('unsupported', 'Binary tensors are not supported yet: send them as JSON.', {
+          field: 'Inference-Header-Content-Length',
+        });
+      }
+      requireJsonType(req);
+      const body = await readBody(req, settings.maxBodyBytes);
+      const parsed = parseInfer(model, parseStrictJson(body, settings.maxJsonDepth));
+      const result = await infer(newInferRequest(context, req.headers, model, parsed, settings));
+      failIfAnyFailed(result);
+      const timings = timingsOf(result.stamps, context.received, clock.now());
+      const answer = renderInference(result, parsed.id, parsed.outputs);
+      respond(res, 200, 'application/json', answer, timings);
+    })
+    .all(methodNotAllowed('POST'));
+  router
+    .route(`${MODEL}/ready`)
+    .get((req, res) => {
+      const model = directory.resolve(req.params.model, req.params.version);
+      const ready = directory.isServed(model);
+      respondJson(res, ready ? 200 : 503, { name: model.name, ready }, clock.now());
+    })
+    .all(methodNotAllowed('GET'));
+  router
+    .route(MODEL)
+    .get((req, res) => {
+      const model = directory.resolve(req.params.model, req.params.version);
+      respondJson(res, 200, modelMetadata(model, directory.versions(model.name)), clock.now());
+    })
+    .all(methodNotAllowed('GET'));
+  return router;
+}
