@@ -9,7 +9,14 @@ export interface ProgressView {
 
 /** Without a terminal, a step that takes long is said again this often. */
 const LINE_EVERY_MS = 5000;
-const STEP_WIDTH = 34;
+const LABEL_WIDTH = 28;
+
+/** How a step reads to a person; one not listed reads as it is called. */
+const STEP_TEXT: Record<string, string> = { wait: 'waiting', fetch: 'fetching', build: 'building' };
+
+function labelOf({ model, step }: Pick<Progress, 'model' | 'step'>): string {
+  return `${model}: ${STEP_TEXT[step] ?? step}`;
+}
 
 /** Shows progress the way its reader can use: to a parent process, as a bar, or in a plain line now and then. */
 export function openProgress(host: Host): ProgressView {
@@ -28,7 +35,7 @@ function bars(): ProgressView {
   };
   return {
     show({ model, step, fraction, detail }) {
-      const label = `${model}: ${step}`;
+      const label = labelOf({ model, step });
       if (label !== shown) {
         close();
         shown = label;
@@ -38,7 +45,7 @@ function bars(): ProgressView {
           { format: '{label} {bar} {percentage}% {detail}', hideCursor: true },
           cliProgress.Presets.shades_classic,
         );
-        bar.start(1, fraction, { label: label.padEnd(STEP_WIDTH), detail: detail ?? '' });
+        bar.start(1, fraction, { label: label.padEnd(LABEL_WIDTH), detail: detail ?? '' });
       }
       bar?.update(fraction, { detail: detail ?? '' });
     },
@@ -51,13 +58,14 @@ function lines(say: (line: string) => void, now: () => number = () => performanc
   let shownAt = 0;
   return {
     show({ model, step, fraction, detail }) {
-      const label = `${model}: ${step}`;
+      const label = labelOf({ model, step });
       const isNew = label !== shown;
       if (isNew && fraction >= 1) return;
       if (!isNew && now() - shownAt < LINE_EVERY_MS) return;
       shown = label;
       shownAt = now();
-      say(`${label} ${Math.floor(fraction * 100)}%${detail ? ` ${detail}` : ''}`);
+      const percent = fraction > 0 ? ` ${Math.floor(fraction * 100)}%` : '';
+      say(`${label}${percent}${detail ? ` (${detail})` : ''}`);
     },
     close: () => {},
   };

@@ -1,5 +1,8 @@
 import type { Datatype, ModelDescription, Settings, TensorSpec } from '@millrace/shared';
 
+/** More would not fit on a line; the model's metadata has them all. */
+const MOST_TENSORS = 2;
+
 export interface Served {
   url: string;
   models: ModelDescription[];
@@ -27,7 +30,13 @@ export function summary({ url, models, settings, passwordFile }: Served): string
 }
 
 function signature({ inputs, outputs }: ModelDescription): string {
-  return `${inputs.map(tensorText).join(', ')} -> ${outputs.map(tensorText).join(', ')}`;
+  return `${tensorsText(inputs)} -> ${tensorsText(outputs)}`;
+}
+
+function tensorsText(tensors: TensorSpec[]): string {
+  const shown = tensors.slice(0, MOST_TENSORS).map(tensorText).join(', ');
+  const more = tensors.length - MOST_TENSORS;
+  return more > 0 ? `${shown} and ${more} more` : shown;
 }
 
 function tensorText({ name, datatype, shape, optional }: TensorSpec): string {
