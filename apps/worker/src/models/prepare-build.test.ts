@@ -5,7 +5,7 @@ import { buildIdentity, readModel } from '@millrace/onnx';
 import type { StartupError } from '@millrace/shared';
 import { expect } from 'chai';
 import { ModelFolder, specOf } from './fetch/testing/model-folder.js';
-import { TINY_CONFIG, tinyEncoder } from './fetch/testing/tiny-encoder.js';
+import { TINY_CONFIG, tinyEncoder, tinyRecipe } from './fetch/testing/tiny-encoder.js';
 import { prepareModel } from './prepare.js';
 
 describe('the ONNX file of a model', () => {
@@ -95,6 +95,23 @@ describe('the ONNX file of a model', () => {
       const text = await readFile(manifest, 'utf8');
       await writeFile(manifest, text.replace('"from":"bert"', '"from":"bert","pooling":"cls"'));
       expect((await folder.prepare({})).modelFile).not.to.equal(modelFile);
+    });
+
+    it('is quantized by the recipe beside the manifest, and anew by another', async () => {
+      await make({ precision: 'int8', recipe: 'recipe.json' });
+      await folder.write(folder.beside('recipe.json'), tinyRecipe(weights, 0.01));
+      const first = await folder.prepare({});
+      const { graph } = readModel(await readFile(first.modelFile));
+      expect(graph?.node?.map(({ op_type }) => op_type)).to.include('QuantizeLinear');
+      await folder.write(folder.beside('recipe.json'), tinyRecipe(weights, 0.02));
+      expect((await folder.prepare({})).modelSha256).not.to.equal(first.modelSha256);
+    });
+
+    it('is refused without its recipe, or with one for other weights', async () => {
+      await make({ precision: 'int8', recipe: 'recipe.json' });
+      expect((await folder.refusal({})).message).to.include(`${folder.beside('recipe.json')} is not there`);
+      await folder.write(folder.beside('recipe.json'), tinyRecipe(Buffer.from('others'), 0.01));
+      expect((await folder.refusal({})).message).to.include('the recipe is for weights');
     });
 
     it('is refused when the manifest does not fit to the weights', async () => {

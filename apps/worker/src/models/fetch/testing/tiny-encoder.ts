@@ -1,3 +1,6 @@
+import { formatRecipe } from '@millrace/onnx';
+import { specOf } from './model-folder.js';
+
 /** config.json's numbers of an encoder just large enough to be one. */
 export const TINY_CONFIG = {
   hidden_size: 4,
@@ -29,6 +32,17 @@ export function tinyEncoder(): Buffer {
     ...pair(`${layer}.output.dense`, [hidden, intermediate]),
     ...pair(`${layer}.output.LayerNorm`, [hidden]),
   });
+}
+
+/** A recipe to quantize these weights by; the same activation scale everywhere. */
+export function tinyRecipe(weights: Buffer, scale: number): string {
+  const { hidden_size: hidden, intermediate_size: intermediate } = TINY_CONFIG;
+  const inputs = { qkv: hidden, attention_out: hidden, up: hidden, down: intermediate };
+  const matmuls = Object.entries(inputs).map(([kind, channels]) => [
+    `layer0.${kind}`,
+    { alpha: 0.5, clip: 1, scale, zeroPoint: 128, channelMaxima: new Uint8Array(channels).fill(100) },
+  ]);
+  return formatRecipe({ weightsSha256: specOf(weights).sha256, matmuls: Object.fromEntries(matmuls) });
 }
 
 function pair(name: string, shape: number[]): Record<string, number[]> {
