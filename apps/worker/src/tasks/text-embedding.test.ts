@@ -1,6 +1,10 @@
-import type { TextEmbeddingManifest } from '@millrace/shared';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { bytesTensor, type TextEmbeddingManifest } from '@millrace/shared';
 import { expect } from 'chai';
-import type { PreprocessPool } from './preprocess-pool.js';
+import { TINY_TOKENIZER } from '../test-support/tiny-tokenizer.js';
+import { PreprocessPool } from './preprocess-pool.js';
 import type { Prepared } from './task.js';
 import { TextEmbedding } from './text-embedding.js';
 
@@ -14,7 +18,7 @@ const manifest = {
 } as TextEmbeddingManifest;
 
 describe('the text-embedding task', () => {
-  const task = new TextEmbedding(manifest, 'tokenizer.json', {} as PreprocessPool);
+  const task = new TextEmbedding(manifest, 'tokenizer.json', undefined as unknown as PreprocessPool);
   const prepared = (tokens: number[]): Prepared => ({
     size: tokens.length,
     shapeKey: '',
@@ -56,6 +60,52 @@ describe('the text-embedding task', () => {
   it('refuses outputs of another number of items', () => {
     const outputs = [{ name: 'x', datatype: 'FP32' as const, shape: [1, 2], data: new Uint8Array(8) }];
     expect(() => task.split(outputs, 2)).to.throw(/for 2 items/);
+  });
+
+  describe('with its tokenizer', () => {
+    let folder: string;
+    let pool: PreprocessPool;
+    before(async () => {
+      folder = await mkdtemp(join(tmpdir(), 'millrace-tokenizer-'));
+      await writeFile(join(folder, 'tokenizer.json'), JSON.stringify(TINY_TOKENIZER));
+      pool = new PreprocessPool(1);
+    });
+    after(async () => {
+      await pool.close();
+      await rm(folder, { recursive: true });
+    });
+
+    const prepare = (overflow: 'truncate' | 'refuse', texts: (string | Uint8Array)[]) => {
+      const text = { ...manifest.text, overflow };
+      const task = new TextEmbedding({ ...manifest, text }, join(folder, 'tokenizer.json'), pool);
+      return task.prepare(
+        texts.map((one) => ({
+          inputs: new Map([
+            ['text', { datatype: 'BYTES' as const, shape: [], data: bytesTensor('t', [one]).data }],
+          ]),
+        })),
+      );
+    };
+    const LONG = 'the cat '.repeat(100_000);
+
+    it('cuts a text over the limit and says so', async () => {
+      const [short, long] = await prepare('truncate', ['the cat', LONG]);
+      expect(short).to.deep.include({ size: 4, tokens: 4, truncated: false });
+      expect(long).to.deep.include({ size: 8, tokens: 8, truncated: true });
+    });
+
+    it('refuses a text over the limit where the manifest says so, and only that one', async () => {
+      const [short, long, last] = await prepare('refuse', ['the cat', LONG, '']);
+      expect(short).to.deep.include({ size: 4 });
+      expect(long).to.deep.include({ code: 'text_too_long', message: 'The text has more than 8 tokens.' });
+      expect(last).to.deep.include({ size: 2 });
+    });
+
+    it('refuses a text that is not UTF-8, and only that one', async () => {
+      const [bad, good] = await prepare('truncate', [Uint8Array.of(0x63, 0xff), 'cat']);
+      expect(bad).to.deep.include({ code: 'invalid_encoding' });
+      expect(good).to.deep.include({ size: 3 });
+    });
   });
 
   it('finds the fault of a single item without a tokenizer', async () => {
