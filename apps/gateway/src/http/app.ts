@@ -31,8 +31,7 @@ export function createApp(options: AppOptions): Express {
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', 'simple');
-  app.use(requestContext({ clock, logger, metrics, doorOf }));
-  app.use(closeWhenDraining(state));
+  app.use(requestContext({ clock, logger, metrics, state, doorOf }));
   app.use(options.dashboard.path, options.dashboard.router);
   app.use(apiHeaders());
   app.use(options.health);
@@ -44,14 +43,6 @@ export function createApp(options: AppOptions): Express {
   app.use(notFound);
   app.use(errorHandler(clock, logger));
   return app;
-}
-
-/** A connection that is kept open would bring its next request to a gateway that is going away. */
-function closeWhenDraining(state: GatewayState): RequestHandler {
-  return (_req, res, next) => {
-    if (state.draining) res.setHeader('Connection', 'close');
-    next();
-  };
 }
 
 function authenticate(keys: ApiKeys): RequestHandler {

@@ -19,9 +19,13 @@ export function requireJsonType(req: IncomingMessage): void {
   }
   const encoding = req.headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new MillraceError('unsupported_media_type', 'The body must not be compressed.', {
-      field: 'Content-Encoding',
-    });
+    throw new MillraceError(
+      'unsupported_media_type',
+      'The header Content-Encoding must be left out: the body must not be compressed.',
+      {
+        field: 'Content-Encoding',
+      },
+    );
   }
 }
 

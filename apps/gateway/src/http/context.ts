@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { GatewayMetrics, Logger, MillraceError, RedisClock } from '@millrace/shared';
 import type { RequestHandler, Response } from 'express';
 import { ANONYMOUS } from '../admission/api-keys.js';
+import type { GatewayState } from './health.js';
 
 /** How one door writes an error; the codes and statuses are the same at all of them. */
 export interface DoorErrors {
@@ -23,10 +24,17 @@ export class RequestContext {
   /** The error that was answered, if one was. */
   error: MillraceError | undefined;
   readonly #abort = new AbortController();
+  readonly #state: GatewayState;
 
-  constructor(received: number, door: DoorErrors) {
+  constructor(received: number, door: DoorErrors, state: GatewayState) {
     this.received = received;
     this.door = door;
+    this.#state = state;
+  }
+
+  /** A connection that is kept open would bring its next request to a gateway that is going away. */
+  get closesConnection(): boolean {
+    return this.#state.draining;
   }
 
   /** Aborted when the client goes away before its answer. */
@@ -44,6 +52,7 @@ export function contextOf(res: Response): RequestContext {
 }
 
 export interface ContextOptions {
+  state: GatewayState;
   clock: RedisClock;
   metrics: GatewayMetrics;
   logger: Logger;
@@ -53,11 +62,12 @@ export interface ContextOptions {
 
 /** The first handler of all: gives each request its id and context, and counts and logs how it ended. */
 export function requestContext(options: ContextOptions): RequestHandler {
-  const { clock, metrics, logger, doorOf } = options;
+  const { clock, metrics, logger, state, doorOf } = options;
   return (req, res, next) => {
-    const context = new RequestContext(clock.now(), doorOf(req.path));
+    const context = new RequestContext(clock.now(), doorOf(req.path), state);
     res.locals.context = context;
     res.setHeader('X-Request-Id', context.requestId);
+    if (context.closesConnection) res.setHeader('Connection', 'close');
     // Express closes `req` right after its body was read: only `res` tells of a client that went away.
     res.on('close', () => {
       if (!res.writableEnded) context.abandon();

@@ -25,6 +25,8 @@ export function respond(
   timings: readonly Timing[],
 ): void {
   res.statusCode = status;
+  // Asked again: draining may have begun while the request waited.
+  if (contextOf(res).closesConnection) res.setHeader('Connection', 'close');
   res.setHeader('Content-Type', contentType);
   res.setHeader('Content-Length', typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength);
   let header = '';

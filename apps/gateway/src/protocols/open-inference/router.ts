@@ -28,9 +28,13 @@ export function openInferenceRouter({ clock, directory, infer, settings }: DoorP
       const model = directory.resolve(req.params.model, req.params.version);
       context.model = model.name;
       if (req.headers['inference-header-content-length'] !== undefined) {
-        throw new MillraceError('unsupported', 'Binary tensors are not supported yet: send them as JSON.', {
-          field: 'Inference-Header-Content-Length',
-        });
+        throw new MillraceError(
+          'unsupported',
+          'The header Inference-Header-Content-Length announces binary tensors, which are not supported yet.',
+          {
+            field: 'Inference-Header-Content-Length',
+          },
+        );
       }
       requireJsonType(req);
       const body = await readBody(req, settings.maxBodyBytes);

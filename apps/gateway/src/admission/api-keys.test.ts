@@ -1,0 +1,70 @@
+import { StartupError } from '@millrace/shared';
+import { expect } from 'chai';
+import type { Gateway } from '../gateway.js';
+import { get, Harness, post } from '../test-support/harness.js';
+import { textModel } from '../test-support/models.js';
+import { uniqueName } from '../test-support/redis.js';
+import { ApiKeys, makeApiKey } from './api-keys.js';
+
+describe('API keys', () => {
+  it('are 256 random bits, of which only the hash is kept', () => {
+    const { key, entry } = makeApiKey('alice');
+    expect(key).to.match(/^mr_[A-Za-z0-9_-]{43}$/);
+    expect(entry).to.match(/^alice=[0-9a-f]{64}$/);
+    expect(makeApiKey('alice').key).not.to.equal(key);
+  });
+
+  it('refuse names and entries of another form', () => {
+    expect(() => makeApiKey('a=b')).to.throw(StartupError);
+    expect(() => new ApiKeys(['alice=secret'])).to.throw(StartupError, /Entry 1/);
+  });
+
+  describe('at the doors', () => {
+    const harness = new Harness();
+    const model = uniqueName('keys');
+    const alice = makeApiKey('alice');
+    const bob = makeApiKey('bob');
+    const tenants: string[] = [];
+    let gateway: Gateway;
+
+    before(async () => {
+      await harness.worker(textModel(model), { before: (part) => void tenants.push(part.tenant) });
+      gateway = await harness.gateway({
+        apiKeys: [alice.entry, bob.entry],
+        models: [model],
+        host: '0.0.0.0',
+      });
+    });
+    after(() => harness.release());
+
+    it('let their owner in by either header', async () => {
+      const url = `${gateway.url}/v1/models/${model}/predict`;
+      const bearer = await post(url, { inputs: 'a' }, { authorization: `Bearer ${alice.key}` });
+      const header = await post(url, { inputs: 'a' }, { 'x-api-key': bob.key });
+      expect([bearer.status, header.status]).to.deep.equal([200, 200]);
+      expect(tenants).to.deep.equal(['alice', 'bob']);
+    });
+
+    it('are asked for at every door, in its shape', async () => {
+      const native = await post(`${gateway.url}/v1/models/${model}/predict`, { inputs: 'a' });
+      expect(native.status).to.equal(401);
+      expect(native.headers.get('www-authenticate')).to.equal('Bearer');
+      expect(native.body.code).to.equal('unauthorized');
+      const wrong = { authorization: `Bearer ${makeApiKey('alice').key}` };
+      const open = await post(`${gateway.url}/v2/models/${model}/infer`, {}, wrong);
+      expect(open.status).to.equal(401);
+      expect(Object.keys(open.body)).to.deep.equal(['error']);
+      for (const path of ['/v1/models', '/v2', `/v2/models/${model}`, '/nothing']) {
+        expect((await get(gateway.url + path)).status, path).to.equal(401);
+      }
+    });
+
+    it('are not asked for by health, and by metrics only where others can reach them', async () => {
+      expect((await get(`${gateway.url}/v2/health/live`)).status).to.equal(200);
+      expect((await get(`${gateway.url}/v2/health/ready`)).status).to.equal(200);
+      expect((await get(`${gateway.url}/metrics`)).status).to.equal(401);
+      const metrics = await fetch(`${gateway.url}/metrics`, { headers: { 'x-api-key': bob.key } });
+      expect(metrics.status).to.equal(200);
+    });
+  });
+});

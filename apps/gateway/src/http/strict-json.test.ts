@@ -1,0 +1,44 @@
+import { MillraceError } from '@millrace/shared';
+import { expect } from 'chai';
+import { parseStrictJson } from './strict-json.js';
+
+const parse = (text: string | Buffer, maxDepth = 8): unknown => parseStrictJson(Buffer.from(text), maxDepth);
+const codeOf = (text: string | Buffer): string => {
+  try {
+    parse(text);
+  } catch (error) {
+    return error instanceof MillraceError ? error.code : String(error);
+  }
+  return 'none';
+};
+
+describe('parseStrictJson', () => {
+  it('parses what is JSON', () => {
+    expect(parse('{"a":[1,"\\u0000",null]}')).to.deep.equal({ a: [1, '\u0000', null] });
+    expect(parse('\ufeff{"a":1}')).to.deep.equal({ a: 1 });
+    expect(parse('"[[[[[[[[[["')).to.equal('[[[[[[[[[[');
+    expect(parse('["\\"[[[[[[[[[[[["]')).to.deep.equal(['"[[[[[[[[[[[[']);
+    expect(parse(`[${'[[[[[[[]]]]]]],'.repeat(5)}1]`)).to.have.length(6);
+  });
+
+  it('keeps __proto__ an ordinary key', () => {
+    const parsed = parse('{"__proto__":{"polluted":true},"a":1}') as Record<string, unknown>;
+    expect(Object.keys(parsed)).to.deep.equal(['__proto__', 'a']);
+    expect(parsed).not.to.have.property('polluted');
+  });
+
+  it('counts depth outside strings only', () => {
+    expect(codeOf('[[[[[[[[1]]]]]]]]')).to.equal('none');
+    expect(codeOf('[[[[[[[[[1]]]]]]]]]')).to.equal('nesting_too_deep');
+    expect(codeOf('{"a":'.repeat(20))).to.equal('nesting_too_deep');
+  });
+
+  it('refuses what is not UTF-8 and what is not JSON, without quoting it', () => {
+    expect(codeOf(Buffer.from([0x22, 0xc3, 0x28, 0x22]))).to.equal('invalid_encoding');
+    expect(codeOf(Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]))).to.equal('invalid_encoding');
+    expect(codeOf('{"secret"')).to.equal('invalid_json');
+    expect(() => parse('{"secret"')).to.throw(/^(?!.*secret)/);
+    for (const text of ['', 'NaN', "{'a':1}", '[1,]', '"\t"', '01'])
+      expect(codeOf(text), text).to.equal('invalid_json');
+  });
+});
