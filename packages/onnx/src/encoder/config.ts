@@ -16,6 +16,8 @@ export interface EncoderConfig {
   readonly maxPositions: number;
   /** Row of the position table that belongs to the first token. */
   readonly positionOffset: number;
+  /** Rows of the word table, if config.json says. */
+  readonly vocabulary: number | undefined;
 }
 
 /** A config.json that the builder can't follow; the message names the field. */
@@ -79,9 +81,15 @@ export function parseEncoderConfig(json: unknown): EncoderConfig {
     intermediate: positive(config, field(FIELDS.intermediate)),
     activation: lookUp(ACTIVATIONS, activation, config[activation] ?? 'gelu'),
     layerNormEpsilon: epsilon(config.layer_norm_eps),
-    maxPositions: positive(config, 'max_position_embeddings') - positionOffset,
+    maxPositions: maxPositions(positive(config, 'max_position_embeddings'), positionOffset),
     positionOffset,
+    vocabulary: config.vocab_size === undefined ? undefined : positive(config, 'vocab_size'),
   };
+}
+
+function maxPositions(rows: number, offset: number): number {
+  if (rows > offset) return rows - offset;
+  throw new UnsupportedModelError(`max_position_embeddings ${rows} leaves no place after pad_token_id`);
 }
 
 function lookUp<T>(table: Readonly<Record<string, T>>, field: string, value: unknown): T {

@@ -63,7 +63,7 @@ export function collectWeights(
 ): EncoderWeights {
   const source = new TensorSource(tensors);
   const { hidden, family } = config;
-  const vocabulary = source.rows(WORDS);
+  const vocabulary = config.vocabulary ?? source.rows(WORDS);
   return {
     vocabulary,
     words: source.matrix(WORDS, vocabulary, hidden),

@@ -9,7 +9,7 @@ const EXPANDED = { features: { repeated_field_encoding: 'EXPANDED' } };
  * would drop and proto2 files (the Python library's) contain.
  */
 function buildRoot(): protobuf.Root {
-  const nested: Record<string, protobuf.AnyNestedObject> = {};
+  const nested: Record<string, protobuf.IType> = {};
   for (const [message, specs] of Object.entries(ONNX_SCHEMA)) {
     const fields: Record<string, protobuf.IField> = {};
     for (const [name, spec] of Object.entries<string>(specs)) {
@@ -19,9 +19,9 @@ function buildRoot(): protobuf.Root {
       else if (declared.endsWith('[packed]')) fields[name] = { id: Number(id), type, rule: 'repeated' };
       else fields[name] = { id: Number(id), type, rule: 'repeated', options: EXPANDED };
     }
-    nested[flatName(message)] = { fields };
+    nested[flatName(message)] = { edition: '2023', fields };
   }
-  const root = protobuf.Root.fromJSON({ edition: '2023', nested } as protobuf.INamespace);
+  const root = protobuf.Root.fromJSON({ nested });
   root.resolveAll();
   return root;
 }

@@ -42,7 +42,6 @@ export type Message<Name extends MessageName> = {
 };
 
 export type ModelProto = Message<'ModelProto'>;
-export type GraphProto = Message<'GraphProto'>;
 export type NodeProto = Message<'NodeProto'>;
 export type AttributeProto = Message<'AttributeProto'>;
 export type TensorProto = Message<'TensorProto'>;

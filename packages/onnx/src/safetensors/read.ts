@@ -1,21 +1,23 @@
 /** Bytes an element of each safetensors datatype takes. */
-const ELEMENT_BYTES: Readonly<Record<string, number>> = {
-  BOOL: 1,
-  U8: 1,
-  I8: 1,
-  F8_E4M3: 1,
-  F8_E5M2: 1,
-  U16: 2,
-  I16: 2,
-  F16: 2,
-  BF16: 2,
-  U32: 4,
-  I32: 4,
-  F32: 4,
-  U64: 8,
-  I64: 8,
-  F64: 8,
-};
+const ELEMENT_BYTES = new Map(
+  Object.entries({
+    BOOL: 1,
+    U8: 1,
+    I8: 1,
+    F8_E4M3: 1,
+    F8_E5M2: 1,
+    U16: 2,
+    I16: 2,
+    F16: 2,
+    BF16: 2,
+    U32: 4,
+    I32: 4,
+    F32: 4,
+    U64: 8,
+    I64: 8,
+    F64: 8,
+  }),
+);
 
 /** The format's own bound; it keeps a corrupt length from being allocated and parsed. */
 const MAX_HEADER_BYTES = 100_000_000;
@@ -91,7 +93,7 @@ function parseEntry(
 ): { dtype: string; shape: number[]; begin: number; end: number } {
   if (!isRecord(entry)) throw new SafetensorsError(`tensor ${name}: its entry is not an object`);
   const { dtype, shape, data_offsets: offsets } = entry;
-  const size = typeof dtype === 'string' ? ELEMENT_BYTES[dtype] : undefined;
+  const size = typeof dtype === 'string' ? ELEMENT_BYTES.get(dtype) : undefined;
   if (typeof dtype !== 'string' || size === undefined) {
     throw new SafetensorsError(`tensor ${name}: unknown datatype ${JSON.stringify(dtype)}`);
   }
