@@ -61,6 +61,7 @@ async function mocha() {
       bin('mocha', 'bin/mocha.js'),
       '--reporter',
       join(ROOT, 'scripts', 'lib', 'reporter.cjs'),
+      process.stdout.isTTY ? '--color' : '--no-color',
       '--timeout',
       String(TEST_TIMEOUT_MS),
       ...options,

@@ -1,5 +1,6 @@
-import { unlinkSync } from 'node:fs';
-import { mkdir } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { renameSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,7 +8,7 @@ import { StartupError } from '@millrace/shared';
 import { socketFolder } from '../redis/socket-folder.js';
 
 const ANSWER_TIMEOUT_MS = 1000;
-/** Longer than another start can need between finding a dead lock and removing it. */
+/** Longer than another start can need between finding a dead lock and replacing it. */
 const SETTLE_MS = 50;
 
 export interface Lock {
@@ -22,27 +23,47 @@ export interface Lock {
 export async function lockDataFolder(dataDir: string, pid: number): Promise<Lock> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const path = join(await socketFolder(dataDir), 'lock.sock');
+  const server = serverAnswering(String(pid));
+  if (await listens(server, path)) return lockOf(server, path);
+  return takeOver(dataDir, path, String(pid));
+}
+
+/**
+ * Replaces a lock whose owner is dead. The new socket is made beside the old one and renamed over it, which
+ * is one step; and closing it removes the name that it was made with, never another start's lock.
+ */
+async function takeOver(dataDir: string, path: string, pid: string): Promise<Lock> {
+  const draft = `${path}.${randomBytes(3).toString('hex')}`;
+  const server = serverAnswering(pid);
+  await listens(server, draft);
+  const owner = await ownerOf(path);
+  if (owner === undefined) {
+    renameSync(draft, path);
+    // Two starts may have found the same dead lock, and the second replaced the first one's new lock with
+    // its own. Whoever is answered by somebody else afterwards has lost.
+    await sleep(SETTLE_MS);
+    if ((await ownerOf(path)) === pid) return lockOf(server, path);
+  }
+  server.close();
+  throw taken(dataDir, owner ?? (await ownerOf(path)));
+}
+
+function serverAnswering(pid: string): Server {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
-    socket.end(String(pid));
+    socket.end(pid);
   });
-  if (!(await listens(server, path))) {
-    const owner = await ownerOf(path);
-    if (owner !== undefined) throw taken(dataDir, owner);
-    removeIfThere(path);
-    if (!(await listens(server, path))) throw taken(dataDir, await ownerOf(path));
-    // Two starts may have found the same dead lock, and the second may have removed the first one's new
-    // lock with it. Whoever is answered by somebody else afterwards has lost.
-    await sleep(SETTLE_MS);
-    const now = await ownerOf(path);
-    if (now !== String(pid)) {
-      server.close();
-      throw taken(dataDir, now);
-    }
-  }
   // The lock alone keeps no process alive.
-  server.unref();
-  return { release: () => new Promise((resolve) => server.close(() => resolve())) };
+  return server.unref();
+}
+
+function lockOf(server: Server, path: string): Lock {
+  return {
+    release: async () => {
+      await rm(path, { force: true });
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
 }
 
 function listens(server: Server, path: string): Promise<boolean> {
@@ -78,14 +99,6 @@ function ownerOf(path: string): Promise<string | undefined> {
       resolve(owner);
     }
   });
-}
-
-function removeIfThere(path: string): void {
-  try {
-    unlinkSync(path);
-  } catch {
-    // Its owner has just removed it.
-  }
 }
 
 function taken(dataDir: string, owner: string | undefined): StartupError {
