@@ -25,8 +25,8 @@ export function errorHandler(clock: RedisClock, logger: Logger): ErrorRequestHan
     const { status, fault } = error.spec;
     if (fault === 'server') {
       const log = { err: error, requestId: context.requestId, model: context.model };
-      // Redis away or no worker is told once by whoever watches it; here it is one of many.
-      if (status === 503) logger.warn(log, 'request refused');
+      // Redis away is told once, when it goes: a line for every request it costs would flood the log.
+      if (status === 503) logger.debug(log, 'request refused');
       else logger.error(log, 'request failed');
     }
     if (res.headersSent) {

@@ -15,7 +15,17 @@ export class Recovery {
   readonly #waiter: ReplyWaiter;
   readonly #metrics: GatewayMetrics;
   readonly #logger: Logger;
-  readonly #onReady = (): void => void this.#recover();
+  #away = false;
+  readonly #onClose = (): void => {
+    if (this.#away) return;
+    this.#away = true;
+    this.#logger.warn('the connection to Redis is lost; requests are refused until it is back');
+  };
+  readonly #onReady = (): void => {
+    this.#away = false;
+    this.#logger.warn('the connection to Redis is back');
+    void this.#recover();
+  };
 
   constructor(
     redis: Redis,
@@ -32,10 +42,12 @@ export class Recovery {
   }
 
   start(): void {
+    this.#redis.on('close', this.#onClose);
     this.#redis.on('ready', this.#onReady);
   }
 
   stop(): void {
+    this.#redis.off('close', this.#onClose);
     this.#redis.off('ready', this.#onReady);
   }
 

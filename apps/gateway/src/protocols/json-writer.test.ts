@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { JsonWriter } from './json-writer.js';
 
 const written = (value: number, digits: number): string =>
-  new JsonWriter(0).rounded(value, digits).end().toString();
+  new JsonWriter().rounded(value, digits).end().toString();
 
 describe('JsonWriter', () => {
   it('cuts floats to significant digits, without trailing zeros', () => {
@@ -44,7 +44,7 @@ describe('JsonWriter', () => {
   });
 
   it('grows, and keeps text beyond ASCII', () => {
-    const writer = new JsonWriter(1);
+    const writer = new JsonWriter();
     for (let i = 0; i < 1000; i++) writer.string('é"\u0000');
     expect(writer.end().toString()).to.equal(JSON.stringify('é"\u0000').repeat(1000));
   });

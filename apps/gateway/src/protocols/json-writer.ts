@@ -1,30 +1,37 @@
 const POWERS_OF_TEN = Array.from({ length: 23 }, (_, exponent) => 10 ** exponent);
 /** Below this, a float is written by the engine, with an exponent. */
 const SMALLEST_PLAIN = 1e-7;
+const COMMA = 0x2c;
 const MINUS = 0x2d;
 const POINT = 0x2e;
 const ZERO = 0x30;
 /** Longest plain float: sign, "0.", 6 zeros, 9 digits. */
 const FLOAT_BYTES = 18;
+/** Answers up to this many bytes leave as a string: Node then writes headers and body in one piece. */
+const MAX_STRING_BYTES = 64 * 1024;
+
+/** A larger buffer than this is not kept for the next answer. */
+const MAX_SCRATCH_BYTES = 1 << 20;
+
+/** Where answers are built; writing is synchronous, so one is enough, and is used by the next again. */
+let scratch = Buffer.allocUnsafe(MAX_STRING_BYTES);
 
 /**
  * Writes JSON straight into bytes: an answer of hundreds of floats takes a sixth of the time that building
  * and encoding a string takes.
  */
 export class JsonWriter {
-  #buffer: Buffer;
+  #buffer = scratch;
   #at = 0;
-
-  /** @param expectedBytes a guess of the whole; more is made room for when it comes. */
-  constructor(expectedBytes: number) {
-    this.#buffer = Buffer.allocUnsafe(Math.max(256, expectedBytes));
-  }
+  #ascii = true;
 
   /** Text that is JSON already. */
   raw(json: string): this {
     // One UTF-16 unit takes at most three bytes of UTF-8.
     this.#reserve(json.length * 3);
-    this.#at += this.#buffer.write(json, this.#at);
+    const bytes = this.#buffer.write(json, this.#at);
+    if (bytes !== json.length) this.#ascii = false;
+    this.#at += bytes;
     return this;
   }
 
@@ -42,6 +49,15 @@ export class JsonWriter {
     return this.raw(Number.isFinite(value) ? String(value) : 'null');
   }
 
+  /** Numbers as {@link rounded}, with commas between. */
+  roundedList(values: Float32Array, digits: number): this {
+    for (let i = 0; i < values.length; i++) {
+      if (i > 0) this.byte(COMMA);
+      this.rounded(values[i] ?? 0, digits);
+    }
+    return this;
+  }
+
   /** A number cut to at most 9 significant digits. */
   rounded(value: number, digits: number): this {
     const size = Math.abs(value);
@@ -53,9 +69,11 @@ export class JsonWriter {
     return this;
   }
 
-  /** What was written; the writer is not to be used any more. */
-  end(): Buffer {
-    return this.#buffer.subarray(0, this.#at);
+  /** What was written, a string if it is short and all ASCII; the writer is not to be used any more. */
+  end(): string | Buffer {
+    if (this.#ascii && this.#at <= MAX_STRING_BYTES) return this.#buffer.toString('latin1', 0, this.#at);
+    const written = this.#buffer.subarray(0, this.#at);
+    return this.#buffer === scratch ? Buffer.from(written) : written;
   }
 
   /** Writes a number between 1e-7 and 1 as "0.", its leading zeros and its digits without trailing zeros. */
@@ -96,6 +114,7 @@ export class JsonWriter {
     const larger = Buffer.allocUnsafe(Math.max(this.#buffer.byteLength * 2, this.#at + bytes));
     this.#buffer.copy(larger, 0, 0, this.#at);
     this.#buffer = larger;
+    if (larger.byteLength <= MAX_SCRATCH_BYTES) scratch = larger;
   }
 }
 

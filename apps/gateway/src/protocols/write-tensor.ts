@@ -12,6 +12,12 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * @throws MillraceError `invalid_input` for a datatype, or bytes, that JSON has no form for.
  */
 export function writeItem(writer: JsonWriter, column: OutputColumn, item: Uint8Array, digits?: number): void {
+  if (column.itemShape.length === 1) {
+    writer.raw('[');
+    writeFlat(writer, column, item, digits);
+    writer.raw(']');
+    return;
+  }
   const writeAt = elementWriter(writer, column, item, digits);
   let at = 0;
   const nest = (axis: number): void => {
@@ -32,6 +38,10 @@ export function writeItem(writer: JsonWriter, column: OutputColumn, item: Uint8A
 
 /** Writes the elements of one item with commas between, as in a flat list. Errors as {@link writeItem}. */
 export function writeFlat(writer: JsonWriter, column: OutputColumn, item: Uint8Array, digits?: number): void {
+  if (column.datatype === 'FP32' && digits !== undefined) {
+    writer.roundedList(floatsOf(item), digits);
+    return;
+  }
   const writeAt = elementWriter(writer, column, item, digits);
   const count = elementCount(column.itemShape);
   for (let i = 0; i < count; i++) {

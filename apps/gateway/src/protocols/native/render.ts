@@ -1,21 +1,17 @@
 import type { ItemError } from '@millrace/shared';
 import type { Timing } from '../../http/respond.js';
 import { itemErrors } from '../../inference/item-errors.js';
-import type { InferResult, OutputColumn } from '../../inference/request.js';
+import type { InferResult } from '../../inference/request.js';
 import { JsonWriter } from '../json-writer.js';
 import { writeItem } from '../write-tensor.js';
-
-/** Bytes of JSON that a byte of FP32 becomes, about: what the first buffer is sized by. */
-const JSON_PER_BYTE = 3;
-const ENVELOPE_BYTES = 512;
 
 /**
  * The answer of a predict call. An output is an array of numbers for an embedding, an object of nested
  * arrays for tensors, and null where the item failed.
  */
-export function renderPrediction(result: InferResult, timings: readonly Timing[]): Buffer {
-  const { requestId, model, outputs, truncated } = result;
-  const writer = new JsonWriter(ENVELOPE_BYTES + sizeOf(outputs) * JSON_PER_BYTE);
+export function renderPrediction(result: InferResult, timings: readonly Timing[]): string | Buffer {
+  const { requestId, model, truncated } = result;
+  const writer = new JsonWriter();
   writer.raw('{"id":').string(requestId);
   writer.raw(',"model":').string(model.name);
   writer.raw(',"version":').string(model.version);
@@ -55,10 +51,4 @@ function writeOutput(writer: JsonWriter, { model, outputs }: InferResult, index:
     first = false;
   }
   writer.raw('}');
-}
-
-function sizeOf(outputs: readonly OutputColumn[]): number {
-  let bytes = 0;
-  for (const column of outputs) for (const item of column.items) bytes += item?.byteLength ?? 0;
-  return bytes;
 }

@@ -3,9 +3,6 @@ import type { InferResult, OutputColumn } from '../../inference/request.js';
 import { JsonWriter } from '../json-writer.js';
 import { writeFlat } from '../write-tensor.js';
 
-/** Bytes of JSON that a byte of FP32 becomes, about: what the first buffer is sized by. */
-const JSON_PER_BYTE = 3;
-const ENVELOPE_BYTES = 512;
 const COMMA = 0x2c;
 
 /**
@@ -17,11 +14,9 @@ export function renderInference(
   result: InferResult,
   id: string | undefined,
   names: readonly string[],
-): Buffer {
+): string | Buffer {
   const outputs = names.flatMap((name) => result.outputs.find((column) => column.name === name) ?? []);
-  let bytes = 0;
-  for (const column of outputs) for (const item of column.items) bytes += item?.byteLength ?? 0;
-  const writer = new JsonWriter(ENVELOPE_BYTES + bytes * JSON_PER_BYTE);
+  const writer = new JsonWriter();
   writer.raw('{"model_name":').string(result.model.name);
   writer.raw(',"model_version":').string(result.model.version);
   if (id !== undefined) writer.raw(',"id":').string(id);
