@@ -17,7 +17,7 @@ import { dashboardRouter } from './dashboard/router.js';
 import { createApp } from './http/app.js';
 import { GatewayState, readinessCheck } from './http/health.js';
 import { metricsRoute } from './http/metrics-route.js';
-import { isLoopback, listen, portOf, requireSafeBind, stopListening } from './http/server.js';
+import { drainServer, isLoopback, listen, portOf, requireSafeBind } from './http/server.js';
 import { Canceller } from './inference/canceller.js';
 import { inference } from './inference/infer.js';
 import { JobProducer } from './inference/job-producer.js';
@@ -32,9 +32,6 @@ import { modelsRouter } from './protocols/models/router.js';
 import { nativeRouter } from './protocols/native/router.js';
 import { healthRouter } from './protocols/open-inference/health.js';
 import { openInferenceRouter } from './protocols/open-inference/router.js';
-
-/** How long the listener stays open after readiness failed, so that clients and balancers can turn away, in ms. */
-const TURN_AWAY_MS = 200;
 
 /** A running gateway. */
 export interface Gateway {
@@ -88,7 +85,7 @@ async function start(
   const producer = new JobProducer(redis, clock, settings);
   releasers.push(() => producer.close());
   const store = new ReplyStore(redis, logger);
-  releasers.push(() => store.flush());
+  releasers.push(() => store.close());
   const waiter = new ReplyWaiter(store, metrics, logger);
   releasers.push(() => waiter.stop());
   const replies = new ReplyChannel(subscriber, id, waiter, logger);
@@ -134,26 +131,21 @@ async function start(
   const port = portOf(server);
   logger.info({ id, host: settings.host, port }, 'gateway serves');
 
-  let closed: Promise<void> | undefined;
-  const drain = async (): Promise<void> => {
-    const deadline = performance.now() + settings.graceMs;
-    state.drain();
-    await new Promise((resolve) => setTimeout(resolve, Math.min(TURN_AWAY_MS, settings.graceMs)));
-    const stopped = stopListening(server);
-    if (!(await waiter.untilEmpty(Math.max(0, deadline - performance.now())))) {
-      waiter.failAll(new MillraceError('shutting_down', undefined, { retryAfterSeconds: 1 }));
-    }
-    await Promise.race([stopped, new Promise((resolve) => setTimeout(resolve, TURN_AWAY_MS))]);
+  const giveUp = (): void =>
+    waiter.failAll(new MillraceError('shutting_down', undefined, { retryAfterSeconds: 1 }));
+  const close = async (): Promise<void> => {
+    await drainServer(server, { state, graceMs: settings.graceMs, giveUp });
     await releasers.release();
-    await stopped;
+    logger.info({ id }, 'gateway closed');
   };
+  let closed: Promise<void> | undefined;
   return {
     id,
     host: settings.host,
     port,
     url: urlOf(settings.host, port),
     close: () => {
-      closed ??= drain();
+      closed ??= close();
       return closed;
     },
   };

@@ -66,10 +66,12 @@ export function requestContext(options: ContextOptions): RequestHandler {
   return (req, res, next) => {
     const context = new RequestContext(clock.now(), doorOf(req.path), state);
     res.locals.context = context;
+    state.enter();
     res.setHeader('X-Request-Id', context.requestId);
     if (context.closesConnection) res.setHeader('Connection', 'close');
     // Express closes `req` right after its body was read: only `res` tells of a client that went away.
     res.on('close', () => {
+      state.leave();
       if (!res.writableEnded) context.abandon();
       const ms = clock.now() - context.received;
       const { model, door, error, requestId, tenant } = context;

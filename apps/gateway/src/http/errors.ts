@@ -7,7 +7,7 @@ import { respond, timingsOf } from './respond.js';
 const DEFAULT_RETRY_SECONDS = 1;
 
 /** Anything thrown as an error with a code. What is not ours says nothing to the client. */
-export function toMillraceError(thrown: unknown): MillraceError {
+function toMillraceError(thrown: unknown): MillraceError {
   if (thrown instanceof MillraceError) return thrown;
   // Express throws these for a path that is not valid percent-encoding.
   if (thrown instanceof URIError) {

@@ -8,9 +8,11 @@ export interface Readiness {
   reasons: string[];
 }
 
-/** Serving, or on the way out. */
+/** Serving, or on the way out; and how many requests are being answered. */
 export class GatewayState {
   #draining = false;
+  #active = 0;
+  #idle: (() => void) | undefined;
 
   get draining(): boolean {
     return this.#draining;
@@ -18,6 +20,28 @@ export class GatewayState {
 
   drain(): void {
     this.#draining = true;
+  }
+
+  /** A request came; {@link leave} when its answer is sent or its client gone. */
+  enter(): void {
+    this.#active += 1;
+  }
+
+  leave(): void {
+    this.#active -= 1;
+    if (this.#active === 0) this.#idle?.();
+  }
+
+  /** Resolves when every request is answered, or after `timeoutMs`; true in the first case. */
+  async untilIdle(timeoutMs: number): Promise<boolean> {
+    if (this.#active === 0) return true;
+    return await new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(false), Math.max(0, timeoutMs));
+      this.#idle = () => {
+        clearTimeout(timer);
+        resolve(true);
+      };
+    });
   }
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import type { GatewayMetrics, RedisClock } from '@millrace/shared';
 import type { RequestHandler } from 'express';
 import type { ModelDirectory } from '../inference/model-directory.js';
@@ -7,6 +8,8 @@ import { respond, timingsOf } from './respond.js';
 
 /** A scrape sooner than this after the last, in ms, is answered without asking Redis again. */
 const MEASURE_MS = 1000;
+/** Longest wait for a Redis that hangs, in ms; the last readings are answered then. */
+const PATIENCE_MS = 1000;
 
 /** `GET /metrics`: queue depths and ages are read when they are asked for. */
 export function metricsRoute(
@@ -19,7 +22,8 @@ export function metricsRoute(
   return async (_req, res) => {
     if (performance.now() - measuredAt >= MEASURE_MS) {
       measuredAt = performance.now();
-      await Promise.all(directory.list().map(({ queue }) => load.measure(queue, clock.now())));
+      const measured = directory.list().map(({ queue }) => load.measure(queue, clock.now()));
+      await Promise.race([Promise.all(measured), setTimeout(PATIENCE_MS, undefined, { ref: false })]);
     }
     const body = await metrics.registry.metrics();
     const timings = timingsOf({}, contextOf(res).received, clock.now());

@@ -1,7 +1,9 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { isIP } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { type Settings, StartupError } from '@millrace/shared';
+import type { GatewayState } from './health.js';
 
 /** Load balancers keep idle connections for 60 s; closing before they do gives their clients 502s. */
 const KEEP_ALIVE_MS = 75_000;
@@ -9,6 +11,8 @@ const KEEP_ALIVE_MS = 75_000;
 const HEADERS_MS = 20_000;
 const REQUEST_MS = 60_000;
 const CHECK_MS = 5_000;
+/** How long the listener stays open after readiness failed, in ms. */
+const TURN_AWAY_MS = 200;
 
 export type BindSettings = Pick<Settings, 'host' | 'port' | 'apiKeys' | 'allowPublic'>;
 
@@ -52,9 +56,25 @@ export function portOf(server: Server): number {
   return (server.address() as AddressInfo).port;
 }
 
-/** Stops listening; connections that wait for an answer live on until it is written. */
-export function stopListening(server: Server): Promise<void> {
-  return new Promise((resolve) => server.close(() => resolve()));
+export interface DrainOptions {
+  state: GatewayState;
+  /** How long the requests that came may take to be answered, in ms. */
+  graceMs: number;
+  /** Answers those who can't be waited for any longer. */
+  giveUp(): void;
+}
+
+/** Lets readiness fail, stops listening, and waits until the requests that came are answered. */
+export async function drainServer(server: Server, { state, graceMs, giveUp }: DrainOptions): Promise<void> {
+  const deadline = performance.now() + graceMs;
+  state.drain();
+  // Those who ask for readiness, and those whose answer says "Connection: close", get to turn away first:
+  // a request sent into a closing connection is lost.
+  await setTimeout(Math.min(TURN_AWAY_MS, graceMs));
+  server.close();
+  if (await state.untilIdle(deadline - performance.now())) return;
+  giveUp();
+  await state.untilIdle(TURN_AWAY_MS);
 }
 
 function refusal(error: NodeJS.ErrnoException, host: string, port: number): StartupError {

@@ -137,6 +137,18 @@ describe('lost connections', () => {
     expect((await predict(gateway, 'a')).status).to.equal(200);
   });
 
+  it('holds no request past its deadline when Redis hangs', async () => {
+    await harness.worker(textModel(model));
+    const proxy = await new RedisProxy().open();
+    harness.onRelease(() => proxy.cut());
+    const gateway = await harness.gateway({ redisUrl: proxy.url });
+    expect((await predict(gateway, 'a')).status).to.equal(200);
+    proxy.freeze();
+    const late = await post(`${gateway.url}/v1/models/${model}/predict`, { inputs: 'a', waitMs: 200 });
+    expect(late.status).to.equal(504);
+    expect((await fetch(`${gateway.url}/metrics`)).status).to.equal(200);
+  });
+
   it('answers what waited through an outage', async () => {
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {

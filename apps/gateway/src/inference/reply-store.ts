@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import {
   decodeFrame,
   decodeReply,
@@ -49,6 +50,11 @@ export class ReplyStore {
     if (keys) keys.push(key);
     else this.#received.set(queue, [key]);
     this.#timer ??= setTimeout(() => void this.flush(), UNLINK_MS);
+  }
+
+  /** Unlinks what is left, not waiting for a Redis that hangs. */
+  async close(): Promise<void> {
+    await Promise.race([this.flush(), delay(UNLINK_MS, undefined, { ref: false })]);
   }
 
   /** Unlinks what was received. A key that is missed here expires by itself. */

@@ -4,6 +4,9 @@ import type { PlannedJob } from './parts.js';
 import { PendingRequest } from './pending-request.js';
 import { type ReplyAddress, type ReplyStore, tryDecodeReply } from './reply-store.js';
 
+/** Longest time that the last look at the store may take, in ms. */
+const LAST_LOOK_MS = 250;
+
 /**
  * The requests of this gateway that wait for their replies. A request is registered before it is enqueued,
  * so that no reply can come before its waiter.
@@ -15,7 +18,6 @@ export class ReplyWaiter {
   readonly #logger: Logger;
   readonly #deadlines: DeadlineWheel<PendingRequest>;
   #bytes = 0;
-  #emptied: (() => void) | undefined;
 
   constructor(store: ReplyStore, metrics: GatewayMetrics, logger: Logger) {
     this.#store = store;
@@ -59,7 +61,6 @@ export class ReplyWaiter {
     if (!this.#pending.delete(pending.requestId)) return;
     this.#deadlines.remove(pending, pending.expiresAt);
     this.#count(-pending.bytes);
-    if (this.#pending.size === 0) this.#emptied?.();
   }
 
   /** Takes a reply as it was stored or published, of this gateway's requests or of one given up. */
@@ -98,18 +99,6 @@ export class ReplyWaiter {
     await Promise.all([...missing].map(([queue, addresses]) => this.#fetch(queue, addresses)));
   }
 
-  /** Resolves when no request waits any more, or after `timeoutMs`; true in the first case. */
-  async untilEmpty(timeoutMs: number): Promise<boolean> {
-    if (this.#pending.size === 0) return true;
-    return await new Promise((resolve) => {
-      const timer = setTimeout(() => resolve(false), timeoutMs);
-      this.#emptied = () => {
-        clearTimeout(timer);
-        resolve(true);
-      };
-    });
-  }
-
   /** Gives up on all that still wait. */
   failAll(error: Error): void {
     for (const pending of this.waiting()) pending.fail(error);
@@ -123,10 +112,13 @@ export class ReplyWaiter {
     for (const stored of await this.#store.read(queue, addresses)) if (stored) this.accept(stored);
   }
 
-  /** One last look, before the client is told that no answer came. */
+  /** One last look, before the client is told that no answer came. A Redis that hangs isn't waited for. */
   #expire(pending: PendingRequest): void {
     const late = (): void => pending.fail(new MillraceError('deadline_exceeded'));
-    this.collect([pending]).then(late, late);
+    const timer = setTimeout(late, LAST_LOOK_MS);
+    this.collect([pending])
+      .then(late, late)
+      .finally(() => clearTimeout(timer));
   }
 
   #count(bytes: number): void {

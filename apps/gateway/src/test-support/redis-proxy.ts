@@ -32,6 +32,11 @@ export class RedisProxy {
     await closed;
   }
 
+  /** Lets nothing through, with every connection kept open: a Redis that hangs. */
+  freeze(): void {
+    for (const socket of this.#sockets) socket.unpipe();
+  }
+
   #join(client: Socket): void {
     const { protocol, hostname, port, pathname } = new URL(testRedisUrl());
     const redis =

@@ -110,6 +110,12 @@ describe('the native door', () => {
     expect(body.outputs[1]).to.have.property('int8_out').deep.equal([5]);
   });
 
+  it('ignores fields it does not know, __proto__ as any other', async () => {
+    const { status, body } = await predict(text, '{"__proto__":{"partial":true},"inputs":["bad"],"x":1}');
+    expect(status).to.equal(400);
+    expect(body).to.have.property('code', 'text_too_long');
+  });
+
   it('takes a version in the path', async () => {
     const url = `${gateway.url}/v1/models/${text}/versions/1/predict`;
     expect((await post(url, { inputs: 'a' })).status).to.equal(200);
