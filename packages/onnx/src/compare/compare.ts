@@ -1,5 +1,5 @@
 import type ort from 'onnxruntime-node';
-import { padBatch, type Tokens } from '../runtime/batch.js';
+import { longest, padBatch, type Tokens } from '../runtime/batch.js';
 import type { Progress } from '../runtime/progress.js';
 import { seededRandom } from '../runtime/random.js';
 import { floats, openSession } from '../runtime/session.js';
@@ -28,6 +28,10 @@ export interface Comparison {
   readonly texts: readonly Tokens[];
   /** Those with which the models are served. */
   readonly session?: ort.InferenceSession.SessionOptions;
+  /** Most tokens of a batch, padding included. */
+  readonly maxTokens?: number;
+  /** How many of the texts are tried among mates; all of them unless told. */
+  readonly mateTrials?: number;
   readonly seed?: number;
   /** How long to measure the speed of each, in ms. */
   readonly measureMs?: number;
@@ -36,6 +40,8 @@ export interface Comparison {
 
 const BATCH = 32;
 const LENGTH = 16;
+/** Ids below this are in every vocabulary. */
+const TOKENS = 50;
 /** Up to so many columns of padding are added to a batch beyond its longest text. */
 const EXTRA_PADDING = 40;
 
@@ -66,13 +72,14 @@ async function figures(
   right: readonly Float32Array[],
   comparison: Comparison,
 ): Promise<Omit<EncoderFigures, 'bytes'>> {
+  const { seed = 1, measureMs = 3000 } = comparison;
   const cosines = embeddings.map((embedding, i) => cosine(embedding, right[i] ?? embedding));
   return {
     cosineMean: cosines.reduce((sum, value) => sum + value, 0) / cosines.length,
     cosineLowest: Math.min(...cosines),
     rankCorrelation: rankCorrelation(pairwiseCosines(embeddings), pairwiseCosines(right)),
-    mateDifference: await mateDifference(session, comparison.texts, embeddings, comparison.seed ?? 1),
-    itemsPerSecond: await speed(session, comparison.seed ?? 1, comparison.measureMs ?? 3000),
+    mateDifference: await mateDifference(session, embeddings, comparison),
+    itemsPerSecond: await speed(session, seed, measureMs),
   };
 }
 
@@ -103,18 +110,18 @@ async function embed(
 
 async function mateDifference(
   session: ort.InferenceSession,
-  texts: readonly Tokens[],
   lone: readonly Float32Array[],
-  seed: number,
+  { texts, seed = 1, maxTokens = 256, mateTrials = texts.length }: Comparison,
 ): Promise<number> {
   const random = seededRandom(seed);
   const below = (limit: number): number => Math.floor(random() * limit);
   let largest = 0;
-  for (const [index, text] of texts.entries()) {
-    const batch = Array.from({ length: BATCH }, () => texts[below(texts.length)] ?? text);
+  for (let trial = 0; trial < mateTrials; trial++) {
+    const index = mateTrials < texts.length ? below(texts.length) : trial % texts.length;
+    const batch = Array.from({ length: BATCH }, () => texts[below(texts.length)] ?? []);
     const place = below(BATCH);
-    batch[place] = text;
-    const length = Math.max(...batch.map((mate) => mate.length)) + below(EXTRA_PADDING);
+    batch[place] = texts[index] ?? [];
+    const length = Math.min(maxTokens, longest(batch) + below(EXTRA_PADDING));
     const [mixed, single] = [(await embed(session, batch, length))[place], lone[index]];
     mixed?.forEach((value, i) => {
       largest = Math.max(largest, Math.abs(value - (single?.[i] ?? Number.NaN)));
@@ -123,11 +130,11 @@ async function mateDifference(
   return largest;
 }
 
-/** Ids 1,000 and up are whole words in BERT's vocabularies; which ones makes no difference to the time. */
+/** Which tokens they are makes no difference to the time. */
 async function speed(session: ort.InferenceSession, seed: number, measureMs: number): Promise<number> {
   const random = seededRandom(seed);
   const batch = Array.from({ length: BATCH }, () =>
-    Array.from({ length: LENGTH }, () => Math.floor(random() * 1000)),
+    Array.from({ length: LENGTH }, () => Math.floor(random() * TOKENS)),
   );
   const feeds = padBatch(batch);
   for (let warmUp = 0; warmUp < 3; warmUp++) await session.run(feeds);
