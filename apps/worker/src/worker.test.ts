@@ -36,6 +36,7 @@ describe('a worker', () => {
           models: models.name,
           modelsDir: models.modelsDir,
           cacheDir: models.cacheDir,
+          dataDir: models.cacheDir,
           graceMs: 5000,
         },
       );

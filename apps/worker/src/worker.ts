@@ -19,6 +19,7 @@ import { startHealthServer } from './health/health-server.js';
 import { prepareModel } from './models/prepare.js';
 import { ServedModel } from './models/served-model.js';
 import { ModelPipeline } from './pipeline/model-pipeline.js';
+import { CurveStore } from './planning/curve-store.js';
 import { PreprocessPool } from './tasks/preprocess-pool.js';
 
 /** Announcements are renewed this often, in ms: with the locks. */
@@ -112,15 +113,16 @@ async function start(
   const preprocess = new PreprocessPool(settings.preprocessThreads);
   releasers.push(() => preprocess.close());
   const context = { workerId: id, settings, redis, subscriber, clock, metrics, logger };
+  const curves = new CurveStore(settings.dataDir, logger);
   const pipelines: ModelPipeline[] = [];
   const deaths: Promise<Error>[] = [];
   for (const model of prepared) {
-    const served = await ServedModel.load(model, settings, preprocess, logger);
+    const served = await ServedModel.load(model, settings, preprocess, curves, logger);
     deaths.push(served.sessions.died);
     const pipeline = new ModelPipeline(served, context);
     pipelines.push(pipeline);
   }
-  const models = pipelines.map((pipeline) => pipeline.description);
+  const models = () => pipelines.map((pipeline) => pipeline.description);
   const startedAt = clock.now();
   const renew = () =>
     announce(
@@ -132,7 +134,7 @@ async function start(
         state,
         contractVersions: [CONTRACT_VERSION],
         startedAt,
-        models,
+        models: models(),
       },
       clock.now(),
     );
@@ -166,5 +168,5 @@ async function start(
     await Promise.all(pipelines.map((pipeline) => pipeline.giveUp().catch(() => undefined)));
     return error;
   });
-  return { id, healthUrl: health.url, models, drain, failed };
+  return { id, healthUrl: health.url, models: models(), drain, failed };
 }

@@ -29,6 +29,11 @@ export class HeldItem {
     return this.part.data.stamps.enqueued;
   }
 
+  /** Priority class first, then the time of its enqueueing (epoch ms, under 2^43). */
+  get urgency(): number {
+    return this.part.data.priority * 2 ** 43 + this.enqueuedAt;
+  }
+
   get settled(): boolean {
     return this.outcome !== undefined;
   }

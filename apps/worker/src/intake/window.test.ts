@@ -6,10 +6,19 @@ const batching: BatchingOptions = {
   windowMs: 10,
   maxItems: 4,
   maxCost: 100,
-  maxPadding: 0.2,
+  planner: 'cost',
+  sortedItems: 8,
   closeEarly: 'never',
 };
-const view = { items: 1, cost: 10, oldestEnqueuedAt: 1000, now: 1002, draining: false };
+const view = {
+  items: 1,
+  cost: 10,
+  oldestEnqueuedAt: 1000,
+  now: 1002,
+  arrivalGapMs: 1.5,
+  fixedMs: 0.4,
+  draining: false,
+};
 
 describe('the batch window', () => {
   it('stays open to its end, counted from the oldest item', () => {
@@ -26,8 +35,20 @@ describe('the batch window', () => {
     expect(windowState({ ...view, cost: 100 }, batching)).to.equal('cost');
   });
 
-  it('closes early for an idle session when it may', () => {
+  it('closes early for an idle session when waiting gains nothing, as on a CPU', () => {
     expect(windowState(view, { ...batching, closeEarly: 'auto' })).to.equal('idle');
+  });
+
+  it('waits for mates where starting a run is dear and they come fast, as on a GPU', () => {
+    const gpu = { ...view, fixedMs: 8 };
+    expect(windowState(gpu, { ...batching, closeEarly: 'auto' })).to.equal(1010);
+    expect(windowState({ ...gpu, now: 1010 }, { ...batching, closeEarly: 'auto' })).to.equal('time');
+  });
+
+  it('closes early even there for a lone client, after whom nobody comes', () => {
+    expect(
+      windowState({ ...view, fixedMs: 8, arrivalGapMs: 20 }, { ...batching, closeEarly: 'auto' }),
+    ).to.equal('idle');
   });
 
   it('closes when the worker drains', () => {

@@ -1,14 +1,14 @@
 import { availableParallelism } from 'node:os';
 import { type Logger, type Manifest, type Settings, StartupError } from '@millrace/shared';
-import { SessionPool } from '../session/session-pool.js';
+import type { CostCurve } from '../planning/cost-curve.js';
+import type { CurveStore } from '../planning/curve-store.js';
+import { type MeasuredCurve, measureCurve } from '../planning/measure-curve.js';
+import { ONNXRUNTIME_VERSION, SessionPool } from '../session/session-pool.js';
 import type { PreprocessPool } from '../tasks/preprocess-pool.js';
 import type { Task } from '../tasks/task.js';
 import { TensorTask } from '../tasks/tensor.js';
 import { TextEmbedding } from '../tasks/text-embedding.js';
 import type { PreparedModel } from './prepare.js';
-
-/** Runs of the warm-up at each size; the last one's time is the first prediction. */
-const WARM_UP_RUNS = 3;
 
 /** A model loaded into its sessions and warm. */
 export class ServedModel {
@@ -16,8 +16,7 @@ export class ServedModel {
     readonly manifest: Manifest,
     readonly task: Task,
     readonly sessions: SessionPool,
-    /** Milliseconds per unit of size, from the warm-up. */
-    readonly msPerUnit: number,
+    readonly curve: CostCurve,
   ) {}
 
   /** @throws StartupError when onnxruntime can't load the model. */
@@ -25,6 +24,7 @@ export class ServedModel {
     prepared: PreparedModel,
     settings: Settings,
     preprocess: PreprocessPool,
+    curves: CurveStore,
     logger: Logger,
   ): Promise<ServedModel> {
     const { manifest, modelFile } = prepared;
@@ -46,7 +46,9 @@ export class ServedModel {
     const warning = sessions.clients[0]?.warning;
     if (warning) logger.error({ model: manifest.name }, `${warning} - serving on the CPU instead`);
     const task = taskOf(prepared, preprocess);
-    return new ServedModel(manifest, task, sessions, await warmUp(task, sessions));
+    await warmUp(task, sessions);
+    const { curve } = await curveOf(prepared, task, sessions, curves);
+    return new ServedModel(manifest, task, sessions, curve);
   }
 
   async close(): Promise<void> {
@@ -70,14 +72,29 @@ function taskOf({ manifest, files }: PreparedModel, preprocess: PreprocessPool):
   return new TextEmbedding(manifest, tokenizerFile, preprocess);
 }
 
-async function warmUp(task: Task, sessions: SessionPool): Promise<number> {
-  let msPerUnit = 0.05;
-  for (const item of await task.warmUp()) {
-    for (let run = 0; run < WARM_UP_RUNS; run++) {
-      const results = await Promise.all(sessions.clients.map((client) => client.run(task.assemble([item]))));
-      const slowest = Math.max(...results.map(({ runMs }) => runMs));
-      msPerUnit = slowest / item.size;
-    }
+/** Every session runs a small and a middling item once: the first request finds everything loaded. */
+async function warmUp(task: Task, sessions: SessionPool): Promise<void> {
+  const { sampleSizes: sizes } = task;
+  for (const size of [sizes[0] ?? 1, sizes[Math.floor(sizes.length / 2)] ?? 1]) {
+    await Promise.all(sessions.clients.map((client) => client.run(task.assemble([task.sample(size)]))));
   }
-  return msPerUnit;
+}
+
+/** The curve stored for this model and machine, or measured now and stored. */
+async function curveOf(
+  { manifest, modelSha256 }: PreparedModel,
+  task: Task,
+  sessions: SessionPool,
+  curves: CurveStore,
+): Promise<MeasuredCurve> {
+  const [session] = sessions.clients;
+  if (!session) throw new Error('a model without sessions');
+  const onnxruntimeVersion = ONNXRUNTIME_VERSION;
+  const key = { modelSha256, onnxruntimeVersion, device: session.device, session: manifest.session };
+  const stored = await curves.read(key);
+  if (stored) return stored;
+  const measured = await measureCurve(task, session, manifest.batching);
+  // A data folder that can't be written costs the next start a measurement, nothing else.
+  await curves.write(key, measured).catch(() => undefined);
+  return measured;
 }

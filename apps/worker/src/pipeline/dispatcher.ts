@@ -6,11 +6,12 @@ import {
   type RedisClock,
   type WorkerMetrics,
 } from '@millrace/shared';
+import type { Arrivals } from '../intake/arrivals.js';
 import type { Cancellations } from '../intake/cancellations.js';
 import type { HeldItem } from '../intake/held-part.js';
 import { windowState } from '../intake/window.js';
-import { paddingShare, planGroups } from '../planning/groups.js';
-import type { RunTime } from '../planning/run-time.js';
+import type { CostCurve } from '../planning/cost-curve.js';
+import { paddingShare, planGroups } from '../planning/planner.js';
 import type { SessionPool } from '../session/session-pool.js';
 import type { RunMarkers } from '../stalls/markers.js';
 import type { Prepared, Task } from '../tasks/task.js';
@@ -39,7 +40,8 @@ export class Dispatcher {
       settler: Settler;
       markers: RunMarkers;
       cancellations: Cancellations;
-      runTime: RunTime;
+      curve: CostCurve;
+      arrivals: Arrivals;
       clock: RedisClock;
       /** Predicted ms of waiting work from which a session's slot is filled behind its running batch. */
       slotMs: number;
@@ -56,11 +58,11 @@ export class Dispatcher {
 
   /** Starts what may start now. Cheap to call at every change. */
   pump(): void {
-    const { pool, sessions } = this.parts;
+    const { pool, sessions, curve } = this.parts;
     this.#dropWorthless();
     while (pool.count > 0) {
       const idle = sessions.hasIdle;
-      const waitingMs = this.parts.runTime.predictMs(pool.size);
+      const waitingMs = pool.ms * curve.correction;
       if (!idle && !(sessions.hasSlot && waitingMs >= this.parts.slotMs)) return;
       const now = this.parts.clock.now();
       const state = windowState(
@@ -69,6 +71,8 @@ export class Dispatcher {
           cost: pool.size,
           oldestEnqueuedAt: pool.oldestEnqueuedAt,
           now,
+          arrivalGapMs: this.parts.arrivals.gapMs(now),
+          fixedMs: curve.fixedMs,
           draining: this.#draining,
         },
         this.parts.batching,
@@ -77,7 +81,7 @@ export class Dispatcher {
         this.#pumpAt(state, now);
         return;
       }
-      const [group] = planGroups(pool.items, this.parts.batching);
+      const [group] = planGroups(pool.items, this.parts.batching, curve);
       if (!group) return;
       this.parts.metrics.windowClosed.inc({ model: this.parts.model, reason: state });
       pool.take(group);
@@ -138,7 +142,7 @@ export class Dispatcher {
 
   /** Runs a group; if the model fails on it, halves it until only the culprits fail. */
   async #runGroup(group: readonly HeldItem[]): Promise<void> {
-    const { task, sessions, settler, runTime, clock, metrics, model } = this.parts;
+    const { task, sessions, settler, curve, clock, metrics, model } = this.parts;
     const batch = randomUUID();
     const now = clock.now();
     for (const item of group) {
@@ -154,7 +158,8 @@ export class Dispatcher {
       metrics.sessionsBusy.set({ model }, sessions.busy);
       const { outputs, runMs } = await running;
       metrics.runSeconds.observe({ model }, runMs / 1000);
-      runTime.observe(largest * group.length, runMs);
+      metrics.predictionRatio.observe({ model }, runMs / curve.predictMs(group.length, largest));
+      curve.observe(group.length, largest, runMs);
       const inferredAt = clock.now();
       const items = task.split(outputs, group.length);
       for (const [i, item] of group.entries()) {

@@ -7,12 +7,13 @@ import {
   type WorkerMetrics,
 } from '@millrace/shared';
 import type { Redis } from 'ioredis';
+import type { Arrivals } from '../intake/arrivals.js';
 import type { Cancellations } from '../intake/cancellations.js';
 import type { HeldJob } from '../intake/held-job.js';
 import type { HeldItem } from '../intake/held-part.js';
 import type { FetchedJob, JobConsumer } from '../intake/job-consumer.js';
 import { readJob } from '../intake/read-job.js';
-import type { RunTime } from '../planning/run-time.js';
+import type { CostCurve } from '../planning/cost-curve.js';
 import type { RunMarkers } from '../stalls/markers.js';
 import { isFault, type Task } from '../tasks/task.js';
 import type { Dispatcher } from './dispatcher.js';
@@ -21,6 +22,8 @@ import type { Settler } from './settler.js';
 
 /** After an error of Redis, fetching is tried again after this long, in ms. */
 const RETRY_MS = 100;
+const TYPICAL_SIZE = 16;
+const MEAN_WEIGHT = 0.05;
 
 /**
  * Fetches jobs while there is room ahead of the sessions, reads and prepares their items, and puts them
@@ -29,7 +32,9 @@ const RETRY_MS = 100;
 export class IntakeLoop {
   #stopped = false;
   #loop: Promise<void> | undefined;
-  #preparingSize = 0;
+  #preparingMs = 0;
+  /** Running mean of what an item adds to a run, in ms: the guess for items not prepared yet. */
+  #meanItemMs: number;
   #preparing = new Set<Promise<void>>();
   #roomWaiter: (() => void) | undefined;
 
@@ -46,13 +51,15 @@ export class IntakeLoop {
       settler: Settler;
       markers: RunMarkers;
       cancellations: Cancellations;
-      runTime: RunTime;
+      curve: CostCurve;
+      arrivals: Arrivals;
       redis: Redis;
       clock: RedisClock;
       metrics: WorkerMetrics;
       logger: Logger;
     },
   ) {
+    this.#meanItemMs = parts.curve.itemMs(TYPICAL_SIZE);
     parts.dispatcher.onProgress = () => this.#roomWaiter?.();
   }
 
@@ -87,9 +94,9 @@ export class IntakeLoop {
 
   /** Waits until less than `prefetchMs` of work is ahead of the sessions; how many jobs to look for then. */
   async #room(): Promise<number> {
-    const { pool, runTime, prefetchMs, maxItems } = this.parts;
+    const { pool, curve, prefetchMs, maxItems } = this.parts;
     for (;;) {
-      const aheadMs = runTime.predictMs(pool.size + this.#preparingSize);
+      const aheadMs = (pool.ms + this.#preparingMs) * curve.correction;
       const items = pool.count;
       if (aheadMs < prefetchMs || items + this.#preparing.size === 0 || this.#stopped) {
         return Math.max(1, maxItems - items);
@@ -102,16 +109,16 @@ export class IntakeLoop {
   }
 
   #accept(jobs: readonly FetchedJob[]): void {
-    // Until they are tokenized, texts count by a guess: 16 tokens an item.
-    const guess = jobs.length * 16;
-    this.#preparingSize += guess;
+    const guess = jobs.length * this.#meanItemMs;
+    this.#preparingMs += guess;
+    this.parts.arrivals.observe(jobs.length, this.parts.clock.now());
     const preparing = this.#prepare(jobs)
       .catch((error: Error) => {
         this.parts.logger.error({ err: error }, 'fetched jobs could not be prepared');
         for (const job of jobs) this.parts.consumer.abandon(job);
       })
       .finally(() => {
-        this.#preparingSize -= guess;
+        this.#preparingMs -= guess;
         this.#preparing.delete(preparing);
         this.#roomWaiter?.();
         this.parts.dispatcher.pump();
@@ -158,6 +165,7 @@ export class IntakeLoop {
         this.parts.settler.settle(item, { status: 'failed', code, message });
       } else {
         item.prepared = result;
+        this.#meanItemMs += MEAN_WEIGHT * (this.parts.curve.itemMs(result.size) - this.#meanItemMs);
         ready.push(item);
       }
     }

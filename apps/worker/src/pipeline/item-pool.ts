@@ -4,6 +4,10 @@ import type { HeldItem } from '../intake/held-part.js';
 export class ItemPool {
   readonly #items = new Set<HeldItem>();
   #size = 0;
+  #ms = 0;
+
+  /** `itemMs`: predicted ms that an item of a size adds to a run. */
+  constructor(private readonly itemMs: (size: number) => number) {}
 
   get count(): number {
     return this.#items.size;
@@ -12,6 +16,11 @@ export class ItemPool {
   /** Sizes added up, in tokens or elements. */
   get size(): number {
     return this.#size;
+  }
+
+  /** Predicted ms of all that waits, at rest. */
+  get ms(): number {
+    return this.#ms;
   }
 
   get items(): readonly HeldItem[] {
@@ -29,11 +38,16 @@ export class ItemPool {
       if (this.#items.has(item)) continue;
       this.#items.add(item);
       this.#size += item.size;
+      this.#ms += this.itemMs(item.size);
     }
   }
 
   take(items: readonly HeldItem[]): void {
-    for (const item of items) if (this.#items.delete(item)) this.#size -= item.size;
+    for (const item of items) {
+      if (!this.#items.delete(item)) continue;
+      this.#size -= item.size;
+      this.#ms -= this.itemMs(item.size);
+    }
   }
 
   /** Takes out every item that `matches`. */

@@ -7,10 +7,10 @@ import {
   type WorkerMetrics,
 } from '@millrace/shared';
 import type { Redis } from 'ioredis';
+import { Arrivals } from '../intake/arrivals.js';
 import { Cancellations } from '../intake/cancellations.js';
 import { JobConsumer } from '../intake/job-consumer.js';
 import type { ServedModel } from '../models/served-model.js';
-import { RunTime } from '../planning/run-time.js';
 import { ReplyPublisher } from '../replies/reply-publisher.js';
 import { RunMarkers } from '../stalls/markers.js';
 import { Dispatcher } from './dispatcher.js';
@@ -31,32 +31,32 @@ export interface WorkerContext {
 
 /** The way of one model's jobs through a worker: intake -> preprocess -> pool -> sessions -> replies. */
 export class ModelPipeline {
-  readonly description: ModelDescription;
+  readonly #description: ModelDescription;
   readonly #model: ServedModel;
   readonly #context: WorkerContext;
   readonly #consumer: JobConsumer;
   readonly #cancellations: Cancellations;
   readonly #dispatcher: Dispatcher;
   readonly #intake: IntakeLoop;
-  readonly #pool = new ItemPool();
+  readonly #pool: ItemPool;
 
   constructor(model: ServedModel, context: WorkerContext) {
     this.#model = model;
     this.#context = context;
-    this.description = model.task.description;
-    const { name, version } = this.description;
+    this.#description = model.task.description;
+    const { name, version } = this.#description;
     const { redis, clock, metrics, settings, workerId } = context;
     const queue = queueName(name, version);
     const logger = context.logger.child({ model: name, version });
+    this.#pool = new ItemPool((size) => model.curve.itemMs(size));
     this.#consumer = new JobConsumer(queue, redis, {
       onLocksLost: (count) => metrics.locksLost.inc({ model: name }, count),
       onError: (error) => logger.warn({ err: error }, 'the queue reports an error'),
     });
     this.#cancellations = new Cancellations(queue, redis);
-    const runTime = new RunTime(model.msPerUnit);
     const markers = new RunMarkers(redis, clock, queue, workerId);
     const settler = new Settler({
-      model: this.description,
+      model: this.#description,
       queue,
       worker: workerId,
       redis,
@@ -72,7 +72,8 @@ export class ModelPipeline {
       settler,
       markers,
       cancellations: this.#cancellations,
-      runTime,
+      curve: model.curve,
+      arrivals: new Arrivals(),
       clock,
       metrics,
       logger,
@@ -87,13 +88,20 @@ export class ModelPipeline {
     this.#intake = new IntakeLoop({
       ...shared,
       queue,
-      model: this.description,
+      model: this.#description,
       maxItems: model.manifest.batching.maxItems,
       prefetchMs: settings.prefetchMs,
       consumer: this.#consumer,
       dispatcher: this.#dispatcher,
       redis,
     });
+  }
+
+  /** As the registry shows it: with what runs take now. */
+  get description(): ModelDescription {
+    const { curve, sessions } = this.#model;
+    const cost = { ...curve.terms, correction: curve.correction, sessions: sessions.clients.length };
+    return { ...this.#description, cost };
   }
 
   async start(): Promise<void> {

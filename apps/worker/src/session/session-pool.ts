@@ -1,5 +1,11 @@
+import { createRequire } from 'node:module';
 import type { SessionThreadOptions, WireTensor } from './messages.js';
 import { type RunResult, SessionClient } from './session-client.js';
+
+/** Of the library that runs the sessions. Read from its package: loading it here would start its threads. */
+export const ONNXRUNTIME_VERSION: string = createRequire(import.meta.url)(
+  'onnxruntime-node/package.json',
+).version;
 
 /** Running one and holding the next: the thread never waits for the main thread between two runs. */
 const SLOTS = 2;

@@ -51,9 +51,10 @@ export interface Task {
   assemble(group: readonly Prepared[]): WireTensor[];
   /** The outputs of a run of `count` items, cut into items. @throws Error when the first axis isn't `count`. */
   split(outputs: readonly WireTensor[], count: number): ItemOutput[][];
-  /** Items of a small and of a typical size, to warm the sessions up with. */
-  warmUp(): Promise<Prepared[]>;
-  close(): Promise<void>;
+  /** Sizes between the smallest and the largest that the model takes, ascending: where to measure it. */
+  readonly sampleSizes: readonly number[];
+  /** An item of about this size that the model takes, with made-up content. */
+  sample(size: number): Prepared;
 }
 
 export function isFault(result: Prepared | ItemFault): result is ItemFault {

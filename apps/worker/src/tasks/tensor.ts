@@ -12,6 +12,9 @@ import type { WireTensor } from '../session/messages.js';
 import { splitOutputs } from './split-outputs.js';
 import type { ItemFault, ItemOutput, Prepared, RawInput, RawItem, Task } from './task.js';
 
+/** Widths of dimensions of any size at which a model is measured. */
+const SAMPLE_WIDTHS = [1, 32, 256];
+
 /** Any ONNX model as plain tensors: inputs and outputs are the model's own, items on the first axis. */
 export class TensorTask implements Task {
   readonly description: ModelDescription;
@@ -71,17 +74,27 @@ export class TensorTask implements Task {
     return splitOutputs(present, count);
   }
 
-  async warmUp(): Promise<Prepared[]> {
-    const value = this.#inputs.map((spec) =>
-      zeros(
-        spec.datatype,
-        spec.shape.slice(1).map((n) => Math.max(n, 1)),
-      ),
-    );
-    return [{ size: 1, shapeKey: '', truncated: false, value }];
+  get sampleSizes(): readonly number[] {
+    const sizes = SAMPLE_WIDTHS.map((width) => this.#sample(width).size);
+    return [...new Set(sizes)];
   }
 
-  async close(): Promise<void> {}
+  sample(size: number): Prepared {
+    const widths = SAMPLE_WIDTHS.map((width) => this.#sample(width));
+    return widths.find((item) => item.size >= size) ?? this.#sample(1);
+  }
+
+  /** Zeros, with every dimension of any size set to `width`. */
+  #sample(width: number): Prepared {
+    const value = this.#inputs.map(({ datatype, shape }) =>
+      zeros(
+        datatype,
+        shape.slice(1).map((n) => (n === -1 ? width : n)),
+      ),
+    );
+    const size = value.reduce((sum, { shape }) => sum + elementCount(shape), 0);
+    return { size: Math.max(size, 1), shapeKey: '', truncated: false, value };
+  }
 }
 
 function zeros(datatype: Datatype, shape: number[]): RawInput {

@@ -9,6 +9,8 @@ import { TEXT_NOT_UTF8, TEXT_TRUNCATED } from './tokenize-task.js';
 export const TEXT_INPUT = 'text';
 export const EMBEDDING_OUTPUT = 'embedding';
 
+const SAMPLE_TOKENS = [8, 32, 128];
+
 /** BYTES `text` in, FP32 `embedding` [dimensions] out, by an encoder of input_ids and attention_mask. */
 export class TextEmbedding implements Task {
   readonly description: ModelDescription;
@@ -110,17 +112,14 @@ export class TextEmbedding implements Task {
     return splitOutputs(renamed, count);
   }
 
-  async warmUp(): Promise<Prepared[]> {
-    const texts = [
-      'warm',
-      'A sentence of the usual length, so that the first request finds everything warm.',
-    ];
-    const results = await this.#tokenize(texts.map((text) => Buffer.from(text)));
-    return results.filter((result): result is Prepared => 'value' in result);
+  get sampleSizes(): readonly number[] {
+    const { maxTokens } = this.#manifest.text;
+    return [...SAMPLE_TOKENS.filter((size) => size < maxTokens), maxTokens];
   }
 
-  async close(): Promise<void> {
-    // The pool belongs to the process.
+  sample(size: number): Prepared {
+    // Token 0 is in every vocabulary, and what a matrix multiplication costs doesn't depend on the row.
+    return { size, shapeKey: '', truncated: false, tokens: size, value: new Int32Array(size) };
   }
 }
 

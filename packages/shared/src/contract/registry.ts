@@ -21,6 +21,19 @@ export interface ModelDescription {
   limits: { maxRequestItems: number; maxTokens?: number };
   /** Significant digits of floats in JSON answers; absent: exact. */
   jsonDigits?: number;
+  /** What runs take on this worker. */
+  cost?: ModelCost;
+}
+
+/** Predicted ms of one run: correction * (fixed + batch * (perItem + size * (perUnit + size * perSquare))). */
+export interface ModelCost {
+  fixed: number;
+  perItem: number;
+  perUnit: number;
+  perSquare: number;
+  correction: number;
+  /** Sessions that run side by side. */
+  sessions: number;
 }
 
 export interface WorkerAnnouncement {

@@ -86,8 +86,12 @@ const batching = z.strictObject({
   maxItems: z.int().min(1).default(32),
   /** Most padded size in one run: items times the longest, in tokens (text) or elements (tensor). */
   maxCost: z.int().min(1).default(4096),
-  /** A run is cut where more than this share of it would be padding. */
-  maxPadding: z.number().min(0).max(1).default(0.15),
+  /**
+   * Which items run together. cost: the groups of least predicted time by the measured cost curve. sorted:
+   * neighbours by size, `sortedItems` at a time. padding: as they came, padded to the longest.
+   */
+  planner: z.enum(['cost', 'sorted', 'padding']).default('cost'),
+  sortedItems: z.int().min(1).default(8),
   /** auto: an idle session takes what is there at once. never: the window stays open to its end. */
   closeEarly: z.enum(['auto', 'never']).default('auto'),
 });

@@ -112,6 +112,13 @@ export function workerMetrics() {
       labelNames: ['model', 'reason'],
       registers,
     }),
+    predictionRatio: new Histogram({
+      name: 'millrace_worker_prediction_ratio',
+      help: "Time of a run divided by the cost curve's prediction; 1 is exact.",
+      labelNames: ['model'],
+      buckets: [0.25, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 2, 4],
+      registers,
+    }),
     runSeconds: new Histogram({
       name: 'millrace_worker_run_duration_seconds',
       help: 'Time of one run in a session thread.',
