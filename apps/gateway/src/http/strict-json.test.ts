@@ -33,6 +33,19 @@ describe('parseStrictJson', () => {
     expect(codeOf('{"a":'.repeat(20))).to.equal('nesting_too_deep');
   });
 
+  it('finds the end of long strings, whatever they escape', () => {
+    for (const inside of ['x', '\\\\', '\\"', '\\\\\\"', '\\u0022[', '[{']) {
+      for (let length = 0; length < 200; length += 7) {
+        const text = `${'x'.repeat(length)}${inside.repeat(60)}`;
+        const nested = `["${text}",${'['.repeat(6)}1${']'.repeat(6)},"${text}"]`;
+        expect(codeOf(nested), nested).to.equal('none');
+        expect(codeOf(`["${text}",${'['.repeat(8)}1${']'.repeat(8)},"${text}"]`), nested).to.equal(
+          'nesting_too_deep',
+        );
+      }
+    }
+  });
+
   it('refuses what is not UTF-8 and what is not JSON, without quoting it', () => {
     expect(codeOf(Buffer.from([0x22, 0xc3, 0x28, 0x22]))).to.equal('invalid_encoding');
     expect(codeOf(Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22]))).to.equal('invalid_encoding');

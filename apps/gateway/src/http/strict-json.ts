@@ -9,6 +9,7 @@ const CLOSE_BRACKET = 0x5d;
 const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const BOM = 0xfeff;
+const WALKED_BYTES = 64;
 
 /**
  * Parses JSON as RFC 8259 has it: UTF-8 only, nothing repaired on the way, and no deeper than `maxDepth`.
@@ -31,6 +32,8 @@ export function parseStrictJson(body: Buffer, maxDepth: number): unknown {
 }
 
 function nestsDeeper(body: Buffer, maxDepth: number): boolean {
+  // Most bodies have fewer brackets than they may nest, counted natively at a hundredth of the cost.
+  if (hasAtMost(body, OPEN_BRACKET, OPEN_BRACE, maxDepth)) return false;
   let depth = 0;
   for (let at = 0; at < body.byteLength; at++) {
     const byte = body[at];
@@ -46,9 +49,32 @@ function nestsDeeper(body: Buffer, maxDepth: number): boolean {
   return false;
 }
 
-/** Index of the quote that ends a string whose first byte is at `start`. */
+/** Whether the two bytes together occur at most `limit` times. */
+function hasAtMost(body: Buffer, first: number, second: number, limit: number): boolean {
+  let count = 0;
+  for (const byte of [first, second]) {
+    for (let at = body.indexOf(byte); at >= 0; at = body.indexOf(byte, at + 1)) {
+      count += 1;
+      if (count > limit) return false;
+    }
+  }
+  return true;
+}
+
+/** Index of the quote that ends a string whose first byte is at `start`; the body's end if none does. */
 function endOfString(body: Buffer, start: number): number {
   let at = start;
-  while (at < body.byteLength && body[at] !== QUOTE) at += body[at] === BACKSLASH ? 2 : 1;
-  return at;
+  for (;;) {
+    // Short strings are walked; a long one is searched natively, which costs more to begin.
+    const walkTo = Math.min(at + WALKED_BYTES, body.byteLength);
+    while (at < walkTo && body[at] !== QUOTE) at += body[at] === BACKSLASH ? 2 : 1;
+    if (at >= body.byteLength || body[at] === QUOTE) return at;
+    const quote = body.indexOf(QUOTE, at);
+    if (quote < 0) return body.byteLength;
+    let first = quote;
+    while (first > at && body[first - 1] === BACKSLASH) first -= 1;
+    // An odd number of backslashes escapes the quote.
+    if ((quote - first) % 2 === 0) return quote;
+    at = quote + 1;
+  }
 }
