@@ -1,4 +1,4 @@
-import { type Logger, readReplyMessage, replyChannel } from '@millrace/shared';
+import { type Logger, readReplies, replyChannel } from '@millrace/shared';
 import type { Redis } from 'ioredis';
 import type { ReplyWaiter } from './reply-waiter.js';
 
@@ -31,9 +31,10 @@ export class ReplyChannel {
   }
 
   #receive(message: Buffer): void {
-    const read = readReplyMessage(message);
-    if ('stored' in read) this.#waiter.accept(read.stored);
-    else this.#waiter.acceptReference(read);
+    for (const reply of readReplies(message)) {
+      if ('stored' in reply) this.#waiter.accept(reply.stored);
+      else this.#waiter.acceptReference(reply);
+    }
   }
 
   /**

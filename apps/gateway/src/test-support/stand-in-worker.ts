@@ -10,12 +10,13 @@ import {
   joinItems,
   type ModelDescription,
   type Part,
+  packReplies,
   parseJobData,
+  publishedReply,
   queueName,
   type Reply,
   replyChannel,
   replyKey,
-  replyMessage,
   splitItems,
   type Tensor,
   withdraw,
@@ -108,7 +109,10 @@ export class StandInWorker {
       await this.#redis.set(replyKey(this.queue, requestId, firstItem), stored, 'PX', 60_000);
       this.answered.push(part);
       if (this.#options.mute) continue;
-      await this.#redis.publish(replyChannel(replyTo), replyMessage(stored, requestId, firstItem));
+      await this.#redis.publish(
+        replyChannel(replyTo),
+        packReplies([publishedReply(stored, requestId, firstItem)]),
+      );
     }
     return null;
   }

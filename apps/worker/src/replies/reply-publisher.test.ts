@@ -1,4 +1,4 @@
-import { decodeReply, type Reply, readReplyMessage, replyChannel, replyKey } from '@millrace/shared';
+import { decodeReply, type Reply, readReplies, replyChannel, replyKey } from '@millrace/shared';
 import { expect } from 'chai';
 import { uniqueName, until, useRedis } from '../test-support/redis.js';
 import { ReplyPublisher } from './reply-publisher.js';
@@ -47,7 +47,7 @@ describe('the reply publisher', () => {
     expect(won).to.deep.equal([true, false]);
     await publisher.publish(reply(uniqueName('last'), 0, 'other'), address);
     await until(() => messages.length >= 2);
-    expect(messages).to.have.length(2);
+    expect(messages.flatMap(readReplies)).to.have.length(2);
     const stored = await connection.getBuffer(replyKey(address.queue, id, 0));
     expect(decodeReply(stored ?? Buffer.alloc(0)).header.worker).to.equal('first');
   });
@@ -76,7 +76,20 @@ describe('the reply publisher', () => {
     const id = uniqueName('request');
     await publisher.publish(reply(id, 0, 'w', 100_000), address);
     await until(() => messages.length > 0);
-    expect(readReplyMessage(messages[0] ?? Buffer.alloc(0))).to.deep.equal({ requestId: id, firstItem: 0 });
+    expect(messages.flatMap(readReplies)).to.deep.equal([{ requestId: id, firstItem: 0 }]);
+  });
+
+  it('sends what became ready together in one message, whatever came before for some of it', async () => {
+    const { publisher, messages, address } = await setUp();
+    const ids = Array.from({ length: 10 }, () => uniqueName('request'));
+    await publisher.publish(reply(ids[3] ?? '', 0, 'earlier'), address);
+    const won = await Promise.all(ids.map((id) => publisher.publish(reply(id, 0, 'together'), address)));
+    expect(won.filter((one) => !one)).to.have.length(1);
+    await until(() => messages.length === 2);
+    const together = readReplies(messages[1] ?? Buffer.alloc(0)).map((one) =>
+      'stored' in one ? decodeReply(one.stored).header.requestId : '',
+    );
+    expect(together).to.deep.equal(ids.filter((_, i) => i !== 3));
   });
 
   it('goes on after Redis forgot its script', async () => {

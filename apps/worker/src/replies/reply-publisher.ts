@@ -1,38 +1,43 @@
-import { encodeReply, type Reply, replyChannel, replyKey, replyMessage } from '@millrace/shared';
+import { encodeReply, publishedReply, type Reply, replyChannel, replyKey } from '@millrace/shared';
 import type { Redis } from 'ioredis';
 
 /**
- * Stores a reply and publishes it only if it was stored: the first stored reply wins, and only one of a
- * higher generation (an administrator's retry) may replace it.
+ * Stores replies and publishes those that were stored, in one message: the first stored reply of a part
+ * wins, and only one of a higher generation (an administrator's retry) may replace it.
  *
- * KEYS[1]  reply key
- * ARGV[1]  stored reply: uint32 little-endian generation, then the frame
- * ARGV[2]  time to live, ms
- * ARGV[3]  the gateway's channel
- * ARGV[4]  generation
- * ARGV[5]  what to publish in place of the stored reply; empty: itself
- * Returns 1 when it was stored, 0 when an earlier one stands.
+ * KEYS[1..n]  reply keys, all of one hash tag
+ * ARGV[1]     the gateway's channel
+ * ARGV[2..]   for each key four values:
+ *             stored reply: uint32 little-endian generation, then the frame
+ *             time to live, ms
+ *             generation
+ *             what to publish in place of the stored reply; empty: itself
+ * Returns for each key 1 when it was stored, 0 when an earlier one stands.
  */
-const PUBLISH_REPLY = `
-local stored = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
-if not stored then
-  local head = redis.call('GETRANGE', KEYS[1], 0, 3)
-  if #head < 4 or struct.unpack('<I4', head) >= tonumber(ARGV[4]) then return 0 end
-  redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+const PUBLISH_REPLIES = `
+local won, message = {}, {}
+for i, key in ipairs(KEYS) do
+  local at = 4 * i - 2
+  local stored = redis.call('SET', key, ARGV[at], 'NX', 'PX', ARGV[at + 1])
+  if not stored then
+    local head = redis.call('GETRANGE', key, 0, 3)
+    if #head == 4 and struct.unpack('<I4', head) < tonumber(ARGV[at + 2]) then
+      stored = redis.call('SET', key, ARGV[at], 'PX', ARGV[at + 1])
+    end
+  end
+  won[i] = stored and 1 or 0
+  if stored then
+    local published = ARGV[at + 3] == '' and ARGV[at] or ARGV[at + 3]
+    message[#message + 1] = struct.pack('<I4', #published)
+    message[#message + 1] = published
+  end
 end
-redis.call('PUBLISH', ARGV[3], ARGV[5] == '' and ARGV[1] or ARGV[5])
-return 1
+if #message > 0 then redis.call('PUBLISH', ARGV[1], table.concat(message)) end
+return won
 `;
 
 type WithScript = Redis & {
-  millracePublishReply(
-    key: string,
-    stored: Buffer,
-    ttlMs: number,
-    channel: string,
-    generation: number,
-    instead: string,
-  ): Promise<number>;
+  millracePublishReplies(keys: number, ...keysAndArguments: (string | number | Buffer)[]): Promise<number[]>;
 };
 
 /** Where a reply goes and how long it is kept. */
@@ -43,27 +48,73 @@ export interface ReplyAddress {
   ttlMs: number;
 }
 
+interface Waiting {
+  reply: Reply;
+  to: ReplyAddress;
+  resolve(won: boolean): void;
+  reject(error: Error): void;
+}
+
+/** One message to one gateway holds no more replies than this, so that none waits long for its fellows. */
+const MOST_IN_MESSAGE = 64;
+
 export class ReplyPublisher {
   readonly #redis: WithScript;
+  /** Replies of this turn of the event loop, by queue and gateway. */
+  readonly #waiting = new Map<string, Waiting[]>();
 
   constructor(redis: Redis) {
-    redis.defineCommand('millracePublishReply', { numberOfKeys: 1, lua: PUBLISH_REPLY });
+    redis.defineCommand('millracePublishReplies', { lua: PUBLISH_REPLIES });
     this.#redis = redis as WithScript;
   }
 
-  /** @returns whether this reply was the one stored. Replies of one turn of the event loop share a pipeline. */
-  async publish(reply: Reply, to: ReplyAddress): Promise<boolean> {
-    const { requestId, firstItem, generation } = reply.header;
-    const stored = encodeReply(reply);
-    const message = replyMessage(stored, requestId, firstItem);
-    const done = await this.#redis.millracePublishReply(
-      replyKey(to.queue, requestId, firstItem),
-      stored,
-      Math.max(1, Math.ceil(to.ttlMs)),
-      replyChannel(to.gateway),
-      generation,
-      typeof message === 'string' ? message : '',
-    );
-    return done === 1;
+  /**
+   * @returns whether this reply was the one stored. Replies of one turn of the event loop to one gateway
+   * travel together: a run answers many at once.
+   */
+  publish(reply: Reply, to: ReplyAddress): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const together = `${to.queue} ${to.gateway}`;
+      const waiting = this.#waiting.get(together);
+      const entry = { reply, to, resolve, reject };
+      if (waiting) waiting.push(entry);
+      else {
+        this.#waiting.set(together, [entry]);
+        setImmediate(() => this.#flush(together));
+      }
+    });
+  }
+
+  #flush(together: string): void {
+    const waiting = this.#waiting.get(together) ?? [];
+    this.#waiting.delete(together);
+    for (let at = 0; at < waiting.length; at += MOST_IN_MESSAGE)
+      void this.#send(waiting.slice(at, at + MOST_IN_MESSAGE));
+  }
+
+  async #send(entries: readonly Waiting[]): Promise<void> {
+    const [first] = entries;
+    if (!first) return;
+    const keys: string[] = [];
+    const values: (string | number | Buffer)[] = [];
+    for (const { reply, to } of entries) {
+      const { requestId, firstItem, generation } = reply.header;
+      const stored = encodeReply(reply);
+      const published = publishedReply(stored, requestId, firstItem);
+      keys.push(replyKey(to.queue, requestId, firstItem));
+      values.push(
+        stored,
+        Math.max(1, Math.ceil(to.ttlMs)),
+        generation,
+        published === stored ? '' : published,
+      );
+    }
+    try {
+      const channel = replyChannel(first.to.gateway);
+      const won = await this.#redis.millracePublishReplies(keys.length, ...keys, channel, ...values);
+      for (const [i, { resolve }] of entries.entries()) resolve(won[i] === 1);
+    } catch (error) {
+      for (const { reject } of entries) reject(error as Error);
+    }
   }
 }

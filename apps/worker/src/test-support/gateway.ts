@@ -10,7 +10,7 @@ import {
   type Part,
   queueName,
   type Reply,
-  readReplyMessage,
+  readReplies,
   replyChannel,
   replyKey,
   type Tensor,
@@ -37,12 +37,13 @@ export class TestGateway {
 
   async listen(subscriber: Redis): Promise<void> {
     subscriber.on('messageBuffer', (_channel: Buffer, message: Buffer) => {
-      const read = readReplyMessage(message);
-      if ('stored' in read) this.#receive(read.stored);
-      else {
-        void this.redis
-          .getBuffer(replyKey(this.queueName, read.requestId, read.firstItem))
-          .then((stored) => stored && this.#receive(stored));
+      for (const reply of readReplies(message)) {
+        if ('stored' in reply) this.#receive(reply.stored);
+        else {
+          void this.redis
+            .getBuffer(replyKey(this.queueName, reply.requestId, reply.firstItem))
+            .then((stored) => stored && this.#receive(stored));
+        }
       }
     });
     await subscriber.subscribe(replyChannel(this.id));

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { decodeReply, encodeReply, type Reply, readReplyMessage, replyMessage } from './reply.js';
+import { decodeReply, encodeReply, packReplies, publishedReply, type Reply, readReplies } from './reply.js';
 import { bytesTensor } from './tensor.js';
 
 function reply(size: number, generation = 0): Reply {
@@ -33,12 +33,23 @@ describe('a reply', () => {
     expect(Buffer.from(outputs[0]?.data.subarray(4) ?? []).toString()).to.equal('x'.repeat(10));
   });
 
-  it('is published whole when small and by its address when large', () => {
+  it('is published whole when small and by its address when large, several in one message', () => {
     const small = encodeReply(reply(10));
-    expect(readReplyMessage(replyMessage(small, 'r-1', 32) as Buffer)).to.deep.equal({ stored: small });
-    const large = replyMessage(encodeReply(reply(100_000)), 'r-1', 32);
-    expect(large).to.equal('ref:r-1:32');
-    expect(readReplyMessage(Buffer.from(large))).to.deep.equal({ requestId: 'r-1', firstItem: 32 });
+    const large = encodeReply(reply(100_000));
+    const published = [publishedReply(small, 'r-1', 32), publishedReply(large, 'r-2', 64)];
+    expect(readReplies(packReplies(published))).to.deep.equal([
+      { stored: small },
+      { requestId: 'r-2', firstItem: 64 },
+    ]);
+  });
+
+  it('that is cut short in its message is left out, the ones before it are not', () => {
+    const small = encodeReply(reply(10));
+    const message = packReplies([small, small]);
+    for (const end of [message.byteLength - 1, small.byteLength + 6, small.byteLength + 4]) {
+      expect(readReplies(message.subarray(0, end))).to.deep.equal([{ stored: small }]);
+    }
+    expect(readReplies(Buffer.alloc(0))).to.deep.equal([]);
   });
 
   it('of another contract version is refused by name', () => {

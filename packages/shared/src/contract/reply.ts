@@ -72,18 +72,45 @@ function isOutcome(item: Partial<ItemOutcome> | null): boolean {
   return item?.status === 'ok' || item?.status === 'expired' || item?.status === 'cancelled';
 }
 
-/** What is published for a stored reply: itself, or for a large one `ref:REQUEST:FIRSTITEM`. */
-export function replyMessage(stored: Buffer, requestId: string, firstItem: number): Buffer | string {
-  return stored.byteLength <= MAX_PUBLISHED_BYTES ? stored : `${REFERENCE}${requestId}:${firstItem}`;
+/** What is published of one stored reply: itself, or for a large one `ref:REQUEST:FIRSTITEM`. */
+export function publishedReply(stored: Buffer, requestId: string, firstItem: number): Buffer {
+  return stored.byteLength <= MAX_PUBLISHED_BYTES
+    ? stored
+    : Buffer.from(`${REFERENCE}${requestId}:${firstItem}`, 'latin1');
 }
 
-/** Reads a published message: the stored reply, or where it lies. */
-export function readReplyMessage(
-  message: Buffer,
-): { stored: Buffer } | { requestId: string; firstItem: number } {
-  if (message.byteLength < 256 && message.toString('latin1', 0, REFERENCE.length) === REFERENCE) {
-    const [, requestId = '', firstItem = ''] = message.toString('latin1').split(':');
-    return { requestId, firstItem: Number(firstItem) };
+export type PublishedReply = { stored: Buffer } | { requestId: string; firstItem: number };
+
+/**
+ * One message carries the replies of one gateway that became ready together, each behind its byte length
+ * (uint32 little-endian). The publishing script writes the same.
+ */
+export function packReplies(published: readonly Buffer[]): Buffer {
+  return Buffer.concat(
+    published.flatMap((entry) => {
+      const length = Buffer.allocUnsafe(4);
+      length.writeUInt32LE(entry.byteLength, 0);
+      return [length, entry];
+    }),
+  );
+}
+
+/** Reads a message: for each reply itself (a view), or where it is stored. What is cut short is left out. */
+export function readReplies(message: Buffer): PublishedReply[] {
+  const replies: PublishedReply[] = [];
+  for (let at = 0; at + 4 <= message.byteLength; ) {
+    const end = at + 4 + message.readUInt32LE(at);
+    if (end > message.byteLength) break;
+    replies.push(readPublished(message.subarray(at + 4, end)));
+    at = end;
   }
-  return { stored: message };
+  return replies;
+}
+
+function readPublished(entry: Buffer): PublishedReply {
+  if (entry.byteLength >= 256 || entry.toString('latin1', 0, REFERENCE.length) !== REFERENCE) {
+    return { stored: entry };
+  }
+  const [, requestId = '', firstItem = ''] = entry.toString('latin1').split(':');
+  return { requestId, firstItem: Number(firstItem) };
 }
