@@ -34,6 +34,13 @@ describe('the default model', function () {
     });
   }
 
+  it('has its texts cut to what fits, the closing token kept', () => {
+    const [short, long] = model.tokens(['a happy person', 'word '.repeat(400)]);
+    expect(short).to.deep.equal([101, 1037, 3407, 2711, 102]);
+    expect(long).to.have.length(256);
+    expect([long?.[0], long?.at(-2), long?.at(-1)]).to.deep.equal([101, 2773, 102]);
+  });
+
   it('gives the known similarities in FP32', () => expectSimilarities(float, 0.0005));
 
   it('gives them in INT8 too, less exactly', () => expectSimilarities(int8, 0.02));

@@ -2,7 +2,7 @@ import { GraphBuilder } from '../graph/builder.js';
 import { readSafetensors } from '../safetensors/read.js';
 import { type Pooling, parseEncoderConfig } from './config.js';
 import { type EncoderOptions, type WeightWriter, writeEncoder } from './graph.js';
-import { collectWeights, type EncoderWeights, linearOf } from './weights.js';
+import { collectWeights, type EncoderWeights, linearOf, matmulName } from './weights.js';
 
 /** Writes weights as float32. */
 export function floatWriter(weights: EncoderWeights, hidden: number): WeightWriter {
@@ -13,7 +13,7 @@ export function floatWriter(weights: EncoderWeights, hidden: number): WeightWrit
       const { inputs, outputs, weight } = linearOf(weights, index, kind);
       return graph.op('MatMul', [
         x,
-        graph.constant(`layer${index}.${kind}.weight`, [inputs, outputs], weight),
+        graph.constant(`${matmulName(index, kind)}.weight`, [inputs, outputs], weight),
       ]);
     },
   };

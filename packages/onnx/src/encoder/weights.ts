@@ -40,6 +40,9 @@ export interface EncoderWeights {
 export const LINEAR_KINDS = ['qkv', 'attention_out', 'up', 'down'] as const;
 export type LinearKind = (typeof LINEAR_KINDS)[number];
 
+/** What a matmul is called in files: `layer0.qkv`. */
+export const matmulName = (layer: number, kind: LinearKind): string => `layer${layer}.${kind}`;
+
 /** The weights of one matmul. */
 export function linearOf(weights: EncoderWeights, index: number, kind: LinearKind): Linear {
   const layer = weights.layers[index];

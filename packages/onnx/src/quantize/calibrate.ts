@@ -1,7 +1,13 @@
 import type ort from 'onnxruntime-node';
 import { floatWriter } from '../encoder/build.js';
 import { type EncoderOptions, writeEncoder } from '../encoder/graph.js';
-import { type EncoderWeights, LINEAR_KINDS, type LinearKind, linearOf } from '../encoder/weights.js';
+import {
+  type EncoderWeights,
+  LINEAR_KINDS,
+  type LinearKind,
+  linearOf,
+  matmulName,
+} from '../encoder/weights.js';
 import { GraphBuilder } from '../graph/builder.js';
 import { DataType } from '../proto/types.js';
 import { batchesByLength, longest, padBatch, type Tokens } from '../runtime/batch.js';
@@ -35,7 +41,7 @@ export class Calibration {
       words: plain.words,
       matmul: (into, layer, kind, x) => {
         into.output(x, DataType.FLOAT, ['batch', 'seq', linearOf(weights, layer, kind).inputs]);
-        taps.set(`layer${layer}.${kind}`, x);
+        taps.set(matmulName(layer, kind), x);
         return plain.matmul(into, layer, kind, x);
       },
     });
@@ -47,36 +53,26 @@ export class Calibration {
    * time, as all of them together would fill the memory.
    */
   async layer(layer: number, maxRows: number): Promise<Record<LinearKind, Activations>> {
-    const tokens = this.batches.flat().reduce((sum, text) => sum + text.length, 0);
+    const tokens = this.batches.flat(2).length;
     const rows = Math.min(tokens, maxRows);
-    const names = LINEAR_KINDS.map((kind) => this.tap(layer, kind));
-    const collected = names.map(() => ({ data: new Float32Array(0) }));
-    let seen = 0;
-    let row = 0;
+    const isKept = (token: number): boolean =>
+      Math.floor(((token + 1) * rows) / tokens) > Math.floor((token * rows) / tokens);
+    const collectors = LINEAR_KINDS.map((kind) => [this.tap(layer, kind), new RowCollector(rows)] as const);
+    const names = collectors.map(([name]) => name);
+    let token = 0;
     for (const batch of this.batches) {
       const outputs = await this.session.run(padBatch(batch), names);
       const length = longest(batch);
-      batch.forEach((text, item) => {
-        for (let place = 0; place < text.length; place++, seen++) {
-          if (Math.floor(((seen + 1) * rows) / tokens) === row) continue;
-          names.forEach((name, i) => {
-            const from = floats(outputs, name);
-            const width = from.length / (batch.length * length);
-            const target = collected[i];
-            if (target === undefined) return;
-            if (target.data.length === 0) target.data = new Float32Array(rows * width);
-            const at = (item * length + place) * width;
-            target.data.set(from.subarray(at, at + width), row * width);
-          });
-          row++;
-        }
-      });
+      const kept = batch
+        .flatMap((text, item) => text.map((_, place) => item * length + place))
+        .filter(() => isKept(token++));
+      for (const [name, collector] of collectors) {
+        collector.take(floats(outputs, name), batch.length * length, kept);
+      }
     }
-    const entries = LINEAR_KINDS.map((kind, i) => [
-      kind,
-      { rows, data: collected[i]?.data ?? new Float32Array(0) },
-    ]);
-    return Object.fromEntries(entries) as Record<LinearKind, Activations>;
+    const [qkv, attentionOut, up, down] = collectors.map(([, collector]) => collector.activations);
+    if (!qkv || !attentionOut || !up || !down) throw new Error('unreachable: a collector for each kind');
+    return { qkv, attention_out: attentionOut, up, down };
   }
 
   close(): Promise<void> {
@@ -84,8 +80,29 @@ export class Calibration {
   }
 
   private tap(layer: number, kind: LinearKind): string {
-    const name = this.taps.get(`layer${layer}.${kind}`);
+    const name = this.taps.get(matmulName(layer, kind));
     if (name === undefined) throw new RangeError(`no layer ${layer}`);
     return name;
+  }
+}
+
+/** Gathers chosen rows of many matrices of one width into one. */
+class RowCollector {
+  private data = new Float32Array(0);
+  private filled = 0;
+
+  constructor(private readonly rows: number) {}
+
+  take(matrix: Float32Array, matrixRows: number, chosen: readonly number[]): void {
+    const width = matrix.length / matrixRows;
+    if (this.data.length === 0) this.data = new Float32Array(this.rows * width);
+    for (const row of chosen) {
+      this.data.set(matrix.subarray(row * width, (row + 1) * width), this.filled * width);
+      this.filled++;
+    }
+  }
+
+  get activations(): Activations {
+    return { rows: this.rows, data: this.data };
   }
 }

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { type EncoderSource, loadEncoder } from '../encoder/build.js';
 import { writeEncoder } from '../encoder/graph.js';
-import { LINEAR_KINDS, linearOf } from '../encoder/weights.js';
+import { LINEAR_KINDS, linearOf, matmulName } from '../encoder/weights.js';
 import { GraphBuilder } from '../graph/builder.js';
 import type { Tokens } from '../runtime/batch.js';
 import type { Progress } from '../runtime/progress.js';
 import { Calibration } from './calibrate.js';
-import { type MatmulRecipe, matmulName, type Recipe, RecipeError } from './recipe.js';
+import { type MatmulRecipe, type Recipe, RecipeError } from './recipe.js';
 import { MatmulSearch } from './search.js';
 import { int8Writer } from './writer.js';
 

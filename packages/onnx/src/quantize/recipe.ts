@@ -1,4 +1,4 @@
-import type { LinearKind } from '../encoder/weights.js';
+import { type LinearKind, matmulName } from '../encoder/weights.js';
 
 export interface MatmulRecipe {
   /** SmoothQuant's exponent. */
@@ -16,7 +16,7 @@ export interface MatmulRecipe {
 export interface Recipe {
   /** Of the safetensors file that it was searched for. */
   readonly weightsSha256: string;
-  /** By `layer<index>.<kind>`. */
+  /** By `matmulName`. */
   readonly matmuls: Readonly<Record<string, MatmulRecipe>>;
 }
 
@@ -89,8 +89,6 @@ export function matmulRecipe(recipe: Recipe, layer: number, kind: LinearKind, in
   }
   return entry;
 }
-
-export const matmulName = (layer: number, kind: LinearKind): string => `layer${layer}.${kind}`;
 
 const isWithin = (value: unknown, low: number, high: number): value is number =>
   typeof value === 'number' && value >= low && value <= high;

@@ -1,9 +1,15 @@
 import type { WeightWriter } from '../encoder/graph.js';
-import { type EncoderWeights, type Linear, type LinearKind, linearOf } from '../encoder/weights.js';
+import {
+  type EncoderWeights,
+  type Linear,
+  type LinearKind,
+  linearOf,
+  matmulName,
+} from '../encoder/weights.js';
 import type { GraphBuilder } from '../graph/builder.js';
 import { DataType } from '../proto/types.js';
 import { quantizeColumns, quantizeRows } from './int8.js';
-import { type MatmulRecipe, matmulName, matmulRecipe, type Recipe } from './recipe.js';
+import { type MatmulRecipe, matmulRecipe, type Recipe } from './recipe.js';
 import { decodeMaxima, smoothingFactors } from './smoothing.js';
 
 /**
