@@ -82,7 +82,7 @@ async function start(
   await directory.start();
   releasers.push(() => directory.stop());
 
-  const producer = new JobProducer(redis, clock, settings);
+  const producer = new JobProducer(redis, clock, settings, logger);
   releasers.push(() => producer.close());
   const store = new ReplyStore(redis, logger);
   releasers.push(() => store.close());

@@ -36,9 +36,9 @@ export class Admission {
     this.#load.added(queue, itemCount, jobs);
   }
 
-  /** Tells that a request was answered: what the drain rate is computed from. */
-  answered(queue: string, items: number): void {
-    this.#load.answered(queue, items);
+  /** To be told of every admitted request once it waits no longer; answers are what the drain rate counts. */
+  settled(queue: string, items: number, answered: boolean): void {
+    this.#load.settled(queue, items, answered);
   }
 
   #retryAfter(queue: string, items: number): number {

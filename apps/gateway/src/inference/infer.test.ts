@@ -80,6 +80,10 @@ describe('the path of a request', () => {
     const gateway = await harness.gateway({ maxQueuedItems: 5 });
     const waiting = predict(gateway, model, { inputs: ['a', 'b', 'c', 'd'], waitMs: 2000 });
     await until('they wait', async () => (await waitingJobs(redis, queue)) === 1);
+    const metrics = await (await fetch(`${gateway.url}/metrics`)).text();
+    expect(metrics).to.include(`millrace_queue_jobs{queue="${queue}",state="waiting"} 1`);
+    expect(metrics).to.match(new RegExp(`millrace_queue_oldest_seconds{queue="${queue}"} 0\\.\\d+`));
+    expect(metrics).to.include('millrace_gateway_waiting_requests 1');
     const { status, headers, body } = await predict(gateway, model, { inputs: ['e', 'f'] });
     expect(status).to.equal(429);
     expect(body.code).to.equal('queue_full');

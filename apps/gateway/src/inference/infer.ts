@@ -39,9 +39,10 @@ export function inference(parts: InferenceParts): Infer {
       },
       (error: Error) => pending.fail(error),
     );
+    let answered = false;
     try {
       const replies = await pending.answer;
-      admission.answered(queue, request.itemCount);
+      answered = true;
       const result = gather(request, jobs, replies);
       for (const { name, ms } of spans(result.stamps)) {
         metrics.stageSeconds.observe({ model: request.model.name, stage: name }, ms / 1000);
@@ -53,6 +54,7 @@ export function inference(parts: InferenceParts): Infer {
       throw error;
     } finally {
       waiter.release(pending);
+      admission.settled(queue, request.itemCount, answered);
     }
   };
 }

@@ -1,4 +1,11 @@
-import { BULL_PREFIX, MillraceError, PRIORITIES, type RedisClock, type Settings } from '@millrace/shared';
+import {
+  BULL_PREFIX,
+  type Logger,
+  MillraceError,
+  PRIORITIES,
+  type RedisClock,
+  type Settings,
+} from '@millrace/shared';
 import { type JobsOptions, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { PlannedJob } from './parts.js';
@@ -8,6 +15,8 @@ const PAYLOAD_MARGIN_MS = 60_000;
 /** Results are published elsewhere, so the event stream only serves the dashboard. */
 const EVENTS_KEPT = 100;
 const JOB_NAME = 'infer';
+/** A Redis that refuses jobs (full, read-only) is told of at most this often, in ms. */
+const REFUSAL_LOG_MS = 10_000;
 
 export interface QueueCounts {
   waiting: number;
@@ -19,11 +28,14 @@ export class JobProducer {
   readonly #redis: Redis;
   readonly #clock: RedisClock;
   readonly #jobOptions: Pick<JobsOptions, 'attempts' | 'removeOnComplete' | 'removeOnFail'>;
+  readonly #logger: Logger;
   readonly #queues = new Map<string, Queue>();
+  #toldAt = Number.NEGATIVE_INFINITY;
 
-  constructor(redis: Redis, clock: RedisClock, settings: Settings) {
+  constructor(redis: Redis, clock: RedisClock, settings: Settings, logger: Logger) {
     this.#redis = redis;
     this.#clock = clock;
+    this.#logger = logger;
     this.#jobOptions = {
       attempts: 1,
       removeOnComplete: { count: settings.keepCompletedJobs },
@@ -46,8 +58,15 @@ export class JobProducer {
     try {
       await Promise.all(jobs.map((job) => this.#add(queueName, job)));
     } catch (cause) {
+      this.#tell(cause);
       throw unavailable(cause);
     }
+  }
+
+  #tell(cause: unknown): void {
+    if (!this.ready || performance.now() - this.#toldAt < REFUSAL_LOG_MS) return;
+    this.#toldAt = performance.now();
+    this.#logger.error({ err: cause }, 'Redis does not take jobs; requests are refused');
   }
 
   async #add(queueName: string, job: PlannedJob): Promise<void> {

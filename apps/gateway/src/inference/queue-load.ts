@@ -3,12 +3,17 @@ import type { JobProducer } from './job-producer.js';
 
 /** The queue's counts are read at most this often while requests come, in ms. */
 const POLL_MS = 250;
-/** Weight of the newest reading in running means. */
+/** A reading older than this, in ms, tells nothing any more: an overload that passed must not refuse anyone. */
+const STALE_MS = 2000;
+/** Weight of the newest reading, and of the newest request, in running means. */
 const SMOOTHING = 0.3;
+const SMOOTHING_PER_REQUEST = 0.05;
 
 interface Load {
   /** Waiting jobs of all gateways at the last reading. */
   waitingJobs: number;
+  /** Items of this gateway's requests that are not answered. */
+  ownItems: number;
   /** Items that this gateway added since that reading began. */
   addedItems: number;
   /** Items that this gateway got answered since that reading began. */
@@ -37,18 +42,25 @@ export class QueueLoad {
   /** Estimate of the items that wait in a queue. Starts a new reading when the last one is old. */
   waitingItems(queue: string): number {
     const load = this.#load(queue);
-    if (!load.reading && performance.now() - load.readAt >= POLL_MS) void this.read(queue);
-    return load.waitingJobs * load.itemsPerJob + load.addedItems;
+    const ageMs = performance.now() - load.readAt;
+    if (!load.reading && ageMs >= POLL_MS) void this.read(queue);
+    const waiting = ageMs < STALE_MS ? load.waitingJobs * load.itemsPerJob : 0;
+    // The first counts every gateway's, but only jobs; the second knows items, but only this gateway's.
+    return Math.max(waiting + load.addedItems, load.ownItems);
   }
 
   added(queue: string, items: number, jobs: number): void {
     const load = this.#load(queue);
     load.addedItems += items;
-    load.itemsPerJob += (items / jobs - load.itemsPerJob) * 0.05;
+    load.ownItems += items;
+    load.itemsPerJob += (items / jobs - load.itemsPerJob) * SMOOTHING_PER_REQUEST;
   }
 
-  answered(queue: string, items: number): void {
-    this.#load(queue).answeredItems += items;
+  /** Tells that a request's items wait no longer, and whether that is because they were answered. */
+  settled(queue: string, items: number, answered: boolean): void {
+    const load = this.#load(queue);
+    load.ownItems -= items;
+    if (answered) load.answeredItems += items;
   }
 
   /** Items answered a second, as seen lately by this gateway. */
@@ -97,6 +109,7 @@ export class QueueLoad {
     if (!load) {
       load = {
         waitingJobs: 0,
+        ownItems: 0,
         addedItems: 0,
         answeredItems: 0,
         itemsPerJob: 1,

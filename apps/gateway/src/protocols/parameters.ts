@@ -1,9 +1,12 @@
 import { MillraceError } from '@millrace/shared';
 import type { RequestParameters } from '../inference/request.js';
 
+/** Parameters travel inside every job of their request, and jobs are kept small. */
+const MAX_BYTES = 4096;
+
 /**
  * Parameters as every door takes them: a flat object of strings, finite numbers and booleans.
- * @throws MillraceError `invalid_input` naming the parameter.
+ * @throws MillraceError `invalid_input` naming the parameter, or when they are too large.
  */
 export function readParameters(value: unknown, field = 'parameters'): RequestParameters {
   if (value === undefined) return {};
@@ -24,6 +27,11 @@ export function readParameters(value: unknown, field = 'parameters'): RequestPar
       });
     }
     parameters[name] = parameter;
+  }
+  if (Buffer.byteLength(JSON.stringify(parameters)) > MAX_BYTES) {
+    throw new MillraceError('invalid_input', `${field} must not be larger than ${MAX_BYTES} bytes.`, {
+      field,
+    });
   }
   return parameters;
 }
