@@ -38,18 +38,18 @@ describe('millrace up', () => {
   }
 
   /** Runs the line that start-up prints, as a person would paste it. */
-  async function pasteCurl(millrace: MillraceProcess): Promise<unknown> {
+  async function pasteCurl(millrace: MillraceProcess): Promise<string> {
     const [line] = await millrace.says(/curl -s .*/);
     const { stdout } = await run('/bin/sh', ['-c', line]);
-    return JSON.parse(stdout);
+    return stdout;
   }
 
-  const answer = { model_name: 'identity', model_version: '1' };
+  const answer = '{"model_name":"identity","model_version":"1","outputs":[{"name":"fp32_out"';
 
   it('serves what it says, and SIGTERM ends every process', async () => {
     const millrace = up();
     await millrace.says(/Stop +Ctrl-C/);
-    expect(await pasteCurl(millrace)).to.include(answer);
+    expect(await pasteCurl(millrace)).to.contain(answer);
     expect(millrace.output()).to.match(/identity +tensor: fp32 FP32\[\*,\*\]/);
     expect(millrace.output()).to.match(/Dashboard +http:\S+\/dashboard +user admin, password \S{20,}/);
     const all = descendants(millrace.pid);
@@ -77,7 +77,7 @@ describe('millrace up', () => {
     const again = up();
     await again.says(READY);
     await untilGone(all);
-    expect(await pasteCurl(again)).to.include(answer);
+    expect(await pasteCurl(again)).to.contain(answer);
   });
 
   it('starts a worker, a gateway and Redis again when they are killed, and says so', async () => {
@@ -97,7 +97,7 @@ describe('millrace up', () => {
     process.kill(redis, 'SIGKILL');
     await millrace.says(new RegExp(`redis \\(${redis}\\) ended with signal SIGKILL; starting it again`));
     await untilReady(`${groups?.url}/v2/health/ready`);
-    expect(await pasteCurl(millrace)).to.include(answer);
+    expect(await pasteCurl(millrace)).to.contain(answer);
   });
 
   it('refuses a data folder that another start has', async () => {

@@ -1,4 +1,4 @@
-import { type Settings, StartupError, settingsToEnv } from '@millrace/shared';
+import { type Releasers, type Settings, StartupError, settingsToEnv } from '@millrace/shared';
 import type { Host } from '../host.js';
 import type { Refused } from '../messages.js';
 import { openProgress } from '../progress.js';
@@ -9,17 +9,21 @@ import { startChild } from './child-process.js';
  * the work: building keeps its thread busy for seconds, and Ctrl-C must be heard.
  * @throws StartupError when a model can't be had.
  */
-export async function prepareInChild(settings: Settings, host: Host): Promise<void> {
+export async function prepareInChild(settings: Settings, host: Host, releasers: Releasers): Promise<void> {
   const child = startChild({
     name: 'models',
     mainFile: host.mainFile,
     args: ['models', 'prepare'],
     env: { ...host.env, ...settingsToEnv(settings) },
   });
-  const stop = () => child.signal('SIGTERM');
-  const force = () => child.signal('SIGKILL');
-  host.stop.asked.addEventListener('abort', stop);
-  host.stop.forced.addEventListener('abort', force);
+  let wanted = true;
+  // Told to stop, it keeps what it has fetched; the next start goes on from there.
+  releasers.push(async () => {
+    wanted = false;
+    child.signal('SIGTERM');
+    await child.ended;
+  });
+  host.stop.forced.addEventListener('abort', () => child.signal('SIGKILL'));
   const progress = openProgress(host);
   let refused: Refused | undefined;
   child.onMessage((message) => {
@@ -28,10 +32,8 @@ export async function prepareInChild(settings: Settings, host: Host): Promise<vo
   });
   const how = await child.ended;
   progress.close();
-  host.stop.asked.removeEventListener('abort', stop);
-  host.stop.forced.removeEventListener('abort', force);
   if (refused) throw new StartupError(refused.sentence, refused.nextStep);
-  if (how !== 'exit code 0' && !host.stop.asked.aborted) {
+  if (how !== 'exit code 0' && wanted) {
     throw new StartupError(`Preparing the models ended with ${how}.`, 'Its output is above.');
   }
 }

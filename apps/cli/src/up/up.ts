@@ -47,7 +47,7 @@ export async function up(given: Settings, host: Host): Promise<number> {
   }
 }
 
-/** Everything up to the children: their settings are complete then, and their models on this machine. */
+/** What the children need to start with: the data folder, the port, Redis, the passwords. */
 async function makeReady(given: Settings, host: Host, releasers: Releasers): Promise<Settings> {
   for (const model of given.models) await loadManifest(given.modelsDir, model);
   const lock = await lockDataFolder(given.dataDir, host.pid);
@@ -55,9 +55,7 @@ async function makeReady(given: Settings, host: Host, releasers: Releasers): Pro
   await checkPort(given.host, given.port);
   const redisUrl = await reachRedis(given, host, releasers);
   const dashboardPassword = given.dashboardPassword || (await keptPassword(given.dataDir, PASSWORD_FILE));
-  const settings: Settings = { ...given, redisUrl, dashboardPassword };
-  await prepareInChild(settings, host);
-  return settings;
+  return { ...given, redisUrl, dashboardPassword };
 }
 
 /** The person's Redis if it answers, or a private one of ours. */
@@ -82,6 +80,10 @@ async function reachRedis(settings: Settings, host: Host, releasers: Releasers):
   return redis.url;
 }
 
+/**
+ * Starts the gateway, which needs no models and may refuse its settings before anything is fetched; prepares
+ * the models meanwhile; then starts the workers.
+ */
 async function startChildren(
   settings: Settings,
   host: Host,
@@ -112,13 +114,14 @@ async function startChildren(
     for (const child of [gateway, ...workers]) child.kill9();
   });
 
-  const [gatewayReady, ...workersReady] = await Promise.all([
-    gateway.start().then((ready) => {
-      port = ready.port ?? port;
-      return ready;
-    }),
-    ...workers.map((worker) => worker.start()),
-  ]);
+  const gatewayStarts = gateway.start().then((ready) => {
+    port = ready.port ?? port;
+    return ready;
+  });
+  const workersStart = prepareInChild(settings, host, releasers).then(() =>
+    Promise.all(workers.map((worker) => worker.start())),
+  );
+  const [gatewayReady, workersReady] = await Promise.all([gatewayStarts, workersStart]);
   await untilGatewayReady(gatewayReady.url, host.stop.asked);
   return { url: gatewayReady.url, models: workersReady[0]?.models ?? [] };
 }
