@@ -60,6 +60,11 @@ export class JobConsumer {
     await this.#worker.startStalledCheckTimer();
   }
 
+  /** Whether the last fetch found nothing. */
+  get drained(): boolean {
+    return this.#drained;
+  }
+
   get held(): number {
     return this.#held.size;
   }

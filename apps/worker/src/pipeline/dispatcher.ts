@@ -12,6 +12,7 @@ import type { HeldItem } from '../intake/held-part.js';
 import { windowState } from '../intake/window.js';
 import type { CostCurve } from '../planning/cost-curve.js';
 import { paddingShare, planGroups } from '../planning/planner.js';
+import type { IdleClock } from '../session/idle-clock.js';
 import type { SessionPool } from '../session/session-pool.js';
 import type { RunMarkers } from '../stalls/markers.js';
 import type { Prepared, Task } from '../tasks/task.js';
@@ -29,12 +30,15 @@ export class Dispatcher {
   #draining = false;
   /** Called whenever items left the pool or a session became free. */
   onProgress: () => void = () => undefined;
+  /** Whether work waits that has not reached the pool. */
+  workComes: () => boolean = () => false;
 
   constructor(
     private readonly parts: {
       model: string;
       task: Task;
       sessions: SessionPool;
+      idleClock: IdleClock;
       batching: BatchingOptions;
       pool: ItemPool;
       settler: Settler;
@@ -58,6 +62,11 @@ export class Dispatcher {
 
   /** Starts what may start now. Cheap to call at every change. */
   pump(): void {
+    this.#startGroups();
+    this.parts.idleClock.tick(this.parts.pool.count > 0 || this.workComes());
+  }
+
+  #startGroups(): void {
     const { pool, sessions, curve } = this.parts;
     this.#dropWorthless();
     while (pool.count > 0) {

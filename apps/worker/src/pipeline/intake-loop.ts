@@ -61,6 +61,7 @@ export class IntakeLoop {
   ) {
     this.#meanItemMs = parts.curve.itemMs(TYPICAL_SIZE);
     parts.dispatcher.onProgress = () => this.#roomWaiter?.();
+    parts.dispatcher.workComes = () => this.#preparing.size > 0 || !parts.consumer.drained;
   }
 
   start(): void {

@@ -12,6 +12,7 @@ import { Cancellations } from '../intake/cancellations.js';
 import { JobConsumer } from '../intake/job-consumer.js';
 import type { ServedModel } from '../models/served-model.js';
 import { ReplyPublisher } from '../replies/reply-publisher.js';
+import { IdleClock } from '../session/idle-clock.js';
 import { RunMarkers } from '../stalls/markers.js';
 import { Dispatcher } from './dispatcher.js';
 import { IntakeLoop } from './intake-loop.js';
@@ -82,6 +83,7 @@ export class ModelPipeline {
       ...shared,
       model: name,
       sessions: model.sessions,
+      idleClock: new IdleClock(name, model.sessions, metrics),
       batching: model.manifest.batching,
       slotMs: settings.prefetchMs / 2,
     });

@@ -139,6 +139,24 @@ export function workerMetrics() {
       labelNames: ['model'],
       registers,
     }),
+    sessions: new Gauge({
+      name: 'millrace_worker_sessions',
+      help: 'Session threads.',
+      labelNames: ['model'],
+      registers,
+    }),
+    sessionIdleSeconds: new Counter({
+      name: 'millrace_worker_session_idle_seconds_total',
+      help: 'Time that session threads had no batch, added up over threads.',
+      labelNames: ['model'],
+      registers,
+    }),
+    sessionStarvedSeconds: new Counter({
+      name: 'millrace_worker_session_starved_seconds_total',
+      help: 'The part of the idle time in which work was waiting in the queue or in this worker.',
+      labelNames: ['model'],
+      registers,
+    }),
     jobsHeld: new Gauge({
       name: 'millrace_worker_jobs_held',
       help: 'Jobs fetched and not yet settled.',
