@@ -27,9 +27,12 @@ describe('millrace up', () => {
   afterEach(() => runner.clean());
 
   function up(args: string[] = [], env: Record<string, string> = {}): MillraceProcess {
+    return runner.run({ args: ['up', ...common(), ...args], env });
+  }
+
+  function common(): string[] {
     const folders = ['--data-dir', dataDir, '--cache-dir', join(dataDir, 'cache')];
-    const common = ['--models', 'identity', '--port', '0', '--grace-ms', '3000'];
-    return runner.run({ args: ['up', ...folders, ...common, ...args], env });
+    return [...folders, '--models', 'identity', '--port', '0', '--grace-ms', '3000'];
   }
 
   /** The children of one kind that run now. */
@@ -78,6 +81,14 @@ describe('millrace up', () => {
     await again.says(READY);
     await untilGone(all);
     expect(await pasteCurl(again)).to.contain(answer);
+  });
+
+  it('ends when the npm that started it is killed', async () => {
+    const npm = runner.run({ args: common(), byNpm: true });
+    await npm.says(READY);
+    const all = descendants(npm.pid);
+    npm.signal('SIGKILL');
+    await untilGone(all);
   });
 
   it('starts a worker, a gateway and Redis again when they are killed, and says so', async () => {

@@ -26,6 +26,8 @@ export interface MillraceProcess {
 
 export interface RunOptions {
   args: string[];
+  /** By `npm start`, as a person would, not by the program itself. */
+  byNpm?: boolean;
   env?: Record<string, string>;
 }
 
@@ -40,8 +42,9 @@ export class MillraceRunner {
     return folder;
   }
 
-  run({ args, env = {} }: RunOptions): MillraceProcess {
-    const child = spawn(process.execPath, [MAIN, ...args], {
+  run({ args, byNpm = false, env = {} }: RunOptions): MillraceProcess {
+    const [command, ...first] = byNpm ? ['npm', 'start', '--'] : [process.execPath, MAIN];
+    const child = spawn(command ?? '', [...first, ...args], {
       cwd: ROOT,
       env: { ...withoutSettings(process.env), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
