@@ -119,6 +119,17 @@ describe('bad input', () => {
     expect(encoding.status).to.equal(400);
   });
 
+  it('answers shortly to names that are long', async () => {
+    const name = 'x'.repeat(100_000);
+    const url = `${gateway.url}/v2/models/${identity}/infer`;
+    const open = await post(url, { inputs: [{ name, shape: [1, 1], datatype: 'FP32', data: [1] }] });
+    const native = await post(`${gateway.url}/v1/models/${identity}/predict`, { inputs: { [name]: [1] } });
+    for (const { status, body } of [open, native]) {
+      expect(status).to.equal(400);
+      expect(JSON.stringify(body).length).to.be.below(1000);
+    }
+  });
+
   it('lets a client that goes away while sending go', async () => {
     const socket = connect(gateway.port, '127.0.0.1');
     socket.write(`POST /v1/models/${text}/predict HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n`);

@@ -1,5 +1,6 @@
 import { MillraceError } from '@millrace/shared';
 import type { RequestParameters } from '../inference/request.js';
+import { shortened } from './client-names.js';
 
 /** Parameters travel inside every job of their request, and jobs are kept small. */
 const MAX_BYTES = 4096;
@@ -22,9 +23,8 @@ export function readParameters(value: unknown, field = 'parameters'): RequestPar
       (typeof parameter === 'number' && Number.isFinite(parameter)) ||
       (typeof parameter === 'string' && parameter.isWellFormed());
     if (!plain) {
-      throw new MillraceError('invalid_input', `${field}.${name} must be a string, number or boolean.`, {
-        field: `${field}.${name}`,
-      });
+      const at = `${field}.${shortened(name)}`;
+      throw new MillraceError('invalid_input', `${at} must be a string, number or boolean.`, { field: at });
     }
     parameters[name] = parameter;
   }

@@ -169,6 +169,12 @@ export const OPEN_TENSORS: BadRequest[] = [
     status: 400,
     field: 'inputs[0].shape',
   },
+  {
+    name: 'a shape of many dimensions',
+    body: tensor({ shape: Array(1000).fill(1) }),
+    status: 400,
+    field: 'inputs[0].shape must have at most',
+  },
   { name: 'a fractional shape', body: tensor({ shape: [2, 1.5] }), status: 400, field: 'inputs[0].shape' },
   { name: 'a wrong rank', body: tensor({ shape: [4] }), status: 400, field: 'inputs[0].shape' },
   { name: 'no items', body: tensor({ shape: [0, 2], data: [] }), status: 400, field: 'inputs[0].shape' },

@@ -1,4 +1,5 @@
 import { MillraceError, type ModelDescription, type Tensor, type TensorSpec } from '@millrace/shared';
+import { shortened } from '../client-names.js';
 import { requireItemCount, requireJsonOutputs } from '../limits.js';
 import type { ParsedInputs } from '../new-request.js';
 import { readParameters } from '../parameters.js';

@@ -6,6 +6,7 @@ import {
   type Tensor,
   type TensorSpec,
 } from '@millrace/shared';
+import { quoted } from '../client-names.js';
 import { requireItemCount, requireJsonOutputs } from '../limits.js';
 import type { ParsedInputs } from '../new-request.js';
 import { readParameters } from '../parameters.js';
@@ -13,6 +14,8 @@ import { readTensor } from '../read-tensor.js';
 import { readTexts } from '../read-texts.js';
 
 type JsonObject = Record<string, unknown>;
+
+const MAX_AXES = 32;
 
 export interface ParsedInfer extends ParsedInputs {
   /** The client's id, echoed and never used. */
@@ -50,7 +53,7 @@ function readInputs(model: ModelDescription, entries: readonly unknown[]): Tenso
     const { name, object } = requireEntry(entry, field);
     const spec = model.inputs.find((input) => input.name === name);
     if (!spec) throw unknownName(field, name, model.name, model.inputs);
-    if (tensors.has(name)) throw invalid(`${field}.name`, `repeats ${JSON.stringify(name)}`);
+    if (tensors.has(name)) throw invalid(`${field}.name`, `repeats ${quoted(name)}`);
     tensors.set(name, readInput(model, spec, object, field));
   }
   const counts = [...tensors.values()].map((tensor) => tensor.shape[0] ?? 0);
@@ -104,6 +107,7 @@ function requireShape(spec: TensorSpec, value: unknown, field: string): number[]
   const name = `${field}.shape`;
   if (!Array.isArray(value)) throw invalid(name, value === undefined ? 'is missing' : 'must be a list');
   const declared = value as number[];
+  if (declared.length > MAX_AXES) throw invalid(name, `must have at most ${MAX_AXES} dimensions`);
   elementCount(declared, name);
   const shape =
     spec.shape.length === 1 && declared.length === 2 && declared[1] === 1 ? declared.slice(0, 1) : declared;
@@ -125,7 +129,7 @@ function readOutputs(model: ModelDescription, value: unknown): string[] {
     if (!model.outputs.some((output) => output.name === name)) {
       throw unknownName(field, name, model.name, model.outputs);
     }
-    if (names.includes(name)) throw invalid(`${field}.name`, `repeats ${JSON.stringify(name)}`);
+    if (names.includes(name)) throw invalid(`${field}.name`, `repeats ${quoted(name)}`);
     names.push(name);
   }
   const asked = names.length > 0 ? names : model.outputs.map((output) => output.name);
@@ -163,7 +167,7 @@ function unknownName(
   specs: readonly TensorSpec[],
 ): MillraceError {
   const there = specs.map((spec) => JSON.stringify(spec.name)).join(', ');
-  return invalid(`${field}.name`, `is ${JSON.stringify(name)}, but model ${model} has ${there}`);
+  return invalid(`${field}.name`, `is ${quoted(name)}, but model ${model} has ${there}`);
 }
 
 function misfit(field: string, shape: readonly number[], found: number): MillraceError {
