@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm } from 'node:fs/promises';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -46,6 +46,14 @@ describe('lockDataFolder', () => {
     await leaveDeadSocket(path);
     const outcomes = await Promise.allSettled([1, 2, 3, 4, 5].map((pid) => take(pid)));
     expect(outcomes.filter(({ status }) => status === 'fulfilled')).to.have.lengthOf(1);
+  });
+
+  it('says so when the folder cannot be made', async () => {
+    const base = dataDir;
+    dataDir = join(base, 'file');
+    await writeFile(dataDir, '');
+    expect(await refusal(77)).to.equal(`The data folder ${dataDir} cannot be written (EEXIST).`);
+    dataDir = base;
   });
 
   it('works in a folder whose path is too long for a socket', async () => {

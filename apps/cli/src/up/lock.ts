@@ -21,8 +21,7 @@ export interface Lock {
  * @throws StartupError naming the process that has the folder.
  */
 export async function lockDataFolder(dataDir: string, pid: number): Promise<Lock> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  const path = join(await socketFolder(dataDir), 'lock.sock');
+  const path = join(await writableFolder(dataDir), 'lock.sock');
   const server = serverAnswering(String(pid));
   if (await listens(server, path)) return lockOf(server, path);
   return takeOver(dataDir, path, String(pid));
@@ -46,6 +45,21 @@ async function takeOver(dataDir: string, path: string, pid: string): Promise<Loc
   }
   server.close();
   throw taken(dataDir, owner ?? (await ownerOf(path)));
+}
+
+/** Makes the data folder; returns that of its sockets. */
+async function writableFolder(dataDir: string): Promise<string> {
+  try {
+    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    return await socketFolder(dataDir);
+  } catch (cause) {
+    if (cause instanceof StartupError) throw cause;
+    throw new StartupError(
+      `The data folder ${dataDir} cannot be written (${(cause as NodeJS.ErrnoException).code}).`,
+      'Choose another one with --data-dir or MILLRACE_DATA_DIR.',
+      { cause },
+    );
+  }
 }
 
 function serverAnswering(pid: string): Server {
