@@ -20,6 +20,7 @@ import { metricsRoute } from './http/metrics-route.js';
 import { drainServer, isLoopback, listen, portOf, requireSafeBind } from './http/server.js';
 import { Canceller } from './inference/canceller.js';
 import { inference } from './inference/infer.js';
+import { JobBatcher } from './inference/job-batcher.js';
 import { JobProducer } from './inference/job-producer.js';
 import { ModelDirectory } from './inference/model-directory.js';
 import { QueueLoad } from './inference/queue-load.js';
@@ -103,7 +104,7 @@ async function start(
     clock,
     admission,
     waiter,
-    producer,
+    batcher: new JobBatcher(producer),
     canceller,
     metrics,
   });

@@ -36,6 +36,11 @@ export class Admission {
     this.#load.added(queue, itemCount, jobs);
   }
 
+  /** Items of this gateway's requests that are not answered. */
+  ownItems(queue: string): number {
+    return this.#load.ownItems(queue);
+  }
+
   /** To be told of every admitted request once it waits no longer; answers are what the drain rate counts. */
   settled(queue: string, items: number, answered: boolean): void {
     this.#load.settled(queue, items, answered);

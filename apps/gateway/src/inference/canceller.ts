@@ -22,18 +22,20 @@ export class Canceller {
 
   /**
    * Leaves a tombstone and tells the workers, so that fetched items are dropped before they run, and removes
-   * the jobs that still wait. Never throws: with Redis away, the deadline in the job ends it.
+   * the jobs that still wait and hold nothing else. Never throws: with Redis away, the deadline in the job ends it.
    */
   async cancel(pending: PendingRequest, deadlineAt: number): Promise<void> {
     const { queue, requestId } = pending;
-    const jobs = pending.unanswered();
+    const parts = pending.unanswered();
+    // A job that carries others' work too stays; its worker drops what is cancelled.
+    const own = parts.flatMap(({ job }) => (job && job.parts.length === 1 ? [job.jobId] : []));
     const lifeMs = Math.ceil(Math.max(0, deadlineAt - this.#clock.now()) + TOMBSTONE_MARGIN_MS);
-    const payloads = jobs.flatMap((job) => (job.sidePayload ? [job.sidePayload.key] : []));
+    const payloads = parts.flatMap(({ sidePayload }) => (sidePayload ? [sidePayload.key] : []));
     try {
       await Promise.all([
         this.#redis.set(cancelKey(queue, requestId), '1', 'PX', lifeMs),
         this.#redis.publish(controlChannel(queue), requestId),
-        ...jobs.map((job) => this.#producer.remove(queue, job.jobId)),
+        ...own.map((id) => this.#producer.remove(queue, id)),
       ]);
       if (payloads.length > 0) await this.#redis.unlink(payloads);
     } catch (err) {

@@ -1,5 +1,5 @@
 import { type ItemOutcome, MillraceError, type Reply, type Stamps, splitItems } from '@millrace/shared';
-import type { PlannedJob } from './parts.js';
+import type { PlannedPart } from './parts.js';
 import type { InferRequest, InferResult, OutputColumn } from './request.js';
 
 /**
@@ -9,7 +9,7 @@ import type { InferRequest, InferResult, OutputColumn } from './request.js';
  */
 export function gather(
   request: InferRequest,
-  jobs: readonly PlannedJob[],
+  parts: readonly PlannedPart[],
   replies: readonly Reply[],
 ): InferResult {
   const items: ItemOutcome[] = [];
@@ -18,14 +18,14 @@ export function gather(
   let stamps: Stamps = {};
   for (const [index, reply] of replies.entries()) {
     const { header, outputs } = reply;
-    const job = jobs[index];
-    if (!job || header.items.length !== job.count) throw contradiction('it counts other items than its part');
+    const part = parts[index];
+    if (!part || header.items.length !== part.count) throw contradiction('it counts other items than its part');
     items.push(...header.items);
     workers.add(header.worker);
     if ((header.stamps.replied ?? 0) >= (stamps.replied ?? 0)) stamps = header.stamps;
     const answered: number[] = [];
     for (const [at, item] of header.items.entries()) {
-      if (item.status === 'ok') answered.push(job.firstItem + at);
+      if (item.status === 'ok') answered.push(part.firstItem + at);
     }
     for (const output of outputs) {
       if (output.shape[0] !== answered.length) throw contradiction(`${output.name} counts other items`);

@@ -2,8 +2,8 @@ import { type GatewayMetrics, queueName, type RedisClock, spans } from '@millrac
 import type { Admission } from '../admission/admission.js';
 import type { Canceller } from './canceller.js';
 import { gather } from './gather.js';
-import type { JobProducer } from './job-producer.js';
-import { planJobs } from './parts.js';
+import type { JobBatcher } from './job-batcher.js';
+import { planParts } from './parts.js';
 import type { ReplyWaiter } from './reply-waiter.js';
 import type { InferRequest, InferResult } from './request.js';
 
@@ -13,7 +13,7 @@ export interface InferenceParts {
   clock: RedisClock;
   admission: Admission;
   waiter: ReplyWaiter;
-  producer: JobProducer;
+  batcher: JobBatcher;
   canceller: Canceller;
   metrics: GatewayMetrics;
 }
@@ -25,15 +25,17 @@ export type Infer = (request: InferRequest) => Promise<InferResult>;
  * @returns a function that throws MillraceError `queue_full`, `queue_unavailable`, `deadline_exceeded`,
  * `cancelled` (the client went away), `shutting_down`, or `contract_version_unsupported`.
  */
-export function inference(parts: InferenceParts): Infer {
-  const { gatewayId, maxJobItems, clock, admission, waiter, producer, canceller, metrics } = parts;
+export function inference(deps: InferenceParts): Infer {
+  const { gatewayId, maxJobItems, clock, admission, waiter, batcher, canceller, metrics } = deps;
   return async (request) => {
     const queue = queueName(request.model.name, request.model.version);
     admission.admit(queue, request, Math.ceil(request.itemCount / maxJobItems));
-    const jobs = planJobs(request, { queue, replyTo: gatewayId, maxJobItems, now: clock.now() });
+    const parts = planParts(request, { queue, replyTo: gatewayId, maxJobItems, now: clock.now() });
     const waitMs = request.deadlineAt - clock.now();
-    const pending = waiter.register(request.requestId, queue, jobs, waitMs, request.signal);
-    producer.enqueue(queue, jobs).then(
+    const pending = waiter.register(request.requestId, queue, parts, waitMs, request.signal);
+    // With two items a session ahead of it, a part loses nothing by waiting for company.
+    const busy = admission.ownItems(queue) > 2 * (request.model.cost?.sessions ?? 1);
+    batcher.enqueue(queue, parts, busy).then(
       () => {
         pending.accepted = true;
       },
@@ -43,7 +45,7 @@ export function inference(parts: InferenceParts): Infer {
     try {
       const replies = await pending.answer;
       answered = true;
-      const result = gather(request, jobs, replies);
+      const result = gather(request, parts, replies);
       for (const { name, ms } of spans(result.stamps)) {
         metrics.stageSeconds.observe({ model: request.model.name, stage: name }, ms / 1000);
       }

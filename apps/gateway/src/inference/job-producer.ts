@@ -1,8 +1,9 @@
 import {
   BULL_PREFIX,
+  CONTRACT_VERSION,
+  type JobData,
   type Logger,
   MillraceError,
-  PRIORITIES,
   type RedisClock,
   type Settings,
 } from '@millrace/shared';
@@ -49,14 +50,14 @@ export class JobProducer {
   }
 
   /**
-   * Adds the jobs; when it resolves, all are accepted. Adding a job id that is there already changes nothing.
-   * @throws MillraceError `queue_unavailable` when Redis can't take one of them.
+   * Adds a job; when it resolves, the job is accepted. Adding a job id that is there already changes nothing.
+   * @throws MillraceError `queue_unavailable` when Redis can't take it.
    */
-  async enqueue(queueName: string, jobs: readonly PlannedJob[]): Promise<void> {
+  async add(queueName: string, job: PlannedJob): Promise<void> {
     // Asked first: a command queued behind a pipeline in flight would only fail once that one has.
     if (!this.ready) throw unavailable();
     try {
-      await Promise.all(jobs.map((job) => this.#add(queueName, job)));
+      await this.#add(queueName, job);
     } catch (cause) {
       this.#tell(cause);
       throw unavailable(cause);
@@ -69,18 +70,25 @@ export class JobProducer {
     this.#logger.error({ err: cause }, 'Redis does not take jobs; requests are refused');
   }
 
-  async #add(queueName: string, job: PlannedJob): Promise<void> {
-    const part = job.data.parts[0];
-    if (job.sidePayload) {
-      const { key, frame } = job.sidePayload;
-      const lifeMs = Math.max(0, (part?.deadlineAt ?? 0) - this.#clock.now()) + PAYLOAD_MARGIN_MS;
-      await this.#redis.set(key, frame, 'PX', Math.ceil(lifeMs));
+  async #add(queueName: string, { jobId, parts }: PlannedJob): Promise<void> {
+    const [first] = parts;
+    if (!first) return;
+    for (const { sidePayload, data } of parts) {
+      if (!sidePayload) continue;
+      const lifeMs = Math.max(0, data.deadlineAt - this.#clock.now()) + PAYLOAD_MARGIN_MS;
+      await this.#redis.set(sidePayload.key, sidePayload.frame, 'PX', Math.ceil(lifeMs));
     }
-    await this.queue(queueName).add(JOB_NAME, job.data, {
+    const data: JobData = {
+      v: CONTRACT_VERSION,
+      model: first.model.name,
+      version: first.model.version,
+      parts: parts.map((part) => part.data),
+    };
+    await this.queue(queueName).add(JOB_NAME, data, {
       ...this.#jobOptions,
-      jobId: job.jobId,
-      priority: part?.priority ?? PRIORITIES.interactive,
-      timestamp: Math.round(part?.stamps.enqueued ?? this.#clock.now()),
+      jobId,
+      priority: first.data.priority,
+      timestamp: Math.round(first.data.stamps.enqueued),
     });
   }
 

@@ -1,9 +1,8 @@
 import {
-  CONTRACT_VERSION,
   encodeFrame,
-  type JobData,
-  jobId,
   MAX_INLINE_BYTES,
+  type ModelDescription,
+  type Part,
   PRIORITIES,
   payloadKey,
   sliceTensor,
@@ -11,15 +10,23 @@ import {
 import type { InferRequest } from './request.js';
 
 /** One part of a request, ready to be enqueued, and to be enqueued again should Redis forget it. */
-export interface PlannedJob {
-  jobId: string;
+export interface PlannedPart {
   firstItem: number;
   count: number;
-  data: JobData;
+  model: ModelDescription;
+  data: Part;
   /** Input tensors that are too large to travel inside the job. */
   sidePayload?: { key: string; frame: Buffer };
   /** Bytes of the input frame. */
   bytes: number;
+  /** The job it travels in, once that is decided. */
+  job?: PlannedJob;
+}
+
+/** A job as it is added: parts of one model and priority. */
+export interface PlannedJob {
+  jobId: string;
+  parts: PlannedPart[];
 }
 
 export interface PartOptions {
@@ -33,48 +40,46 @@ export interface PartOptions {
 }
 
 /** Cuts a request into parts of consecutive items, so that a long list spreads over workers. */
-export function planJobs(request: InferRequest, options: PartOptions): PlannedJob[] {
-  const jobs: PlannedJob[] = [];
+export function planParts(request: InferRequest, options: PartOptions): PlannedPart[] {
+  const parts: PlannedPart[] = [];
   for (let firstItem = 0; firstItem < request.itemCount; firstItem += options.maxJobItems) {
     const count = Math.min(options.maxJobItems, request.itemCount - firstItem);
-    jobs.push(planJob(request, firstItem, count, options));
+    parts.push(planPart(request, firstItem, count, options));
   }
-  return jobs;
+  return parts;
 }
 
-function planJob(request: InferRequest, firstItem: number, count: number, options: PartOptions): PlannedJob {
+function planPart(
+  request: InferRequest,
+  firstItem: number,
+  count: number,
+  options: PartOptions,
+): PlannedPart {
   const { requestId, model } = request;
   const whole = count === request.itemCount;
   const inputs = whole ? request.inputs : request.inputs.map((t) => sliceTensor(t, firstItem, count));
   const frame = encodeFrame({}, inputs);
   const inline = frame.byteLength <= MAX_INLINE_BYTES;
   const key = payloadKey(options.queue, requestId, firstItem);
-  const data: JobData = {
-    v: CONTRACT_VERSION,
-    model: model.name,
-    version: model.version,
-    parts: [
-      {
-        requestId,
-        firstItem,
-        count,
-        replyTo: options.replyTo,
-        deadlineAt: request.deadlineAt,
-        onDisconnect: 'cancel',
-        tenant: request.tenant,
-        priority: PRIORITIES[request.priority],
-        generation: 0,
-        parameters: request.parameters,
-        ...(request.traceparent === undefined ? {} : { traceparent: request.traceparent }),
-        stamps: { received: request.stamps.received, enqueued: options.now },
-        payload: inline ? { inline: frame.toString('base64') } : { key, bytes: frame.byteLength },
-      },
-    ],
-  };
-  return {
-    jobId: jobId(requestId, firstItem),
+  const data: Part = {
+    requestId,
     firstItem,
     count,
+    replyTo: options.replyTo,
+    deadlineAt: request.deadlineAt,
+    onDisconnect: 'cancel',
+    tenant: request.tenant,
+    priority: PRIORITIES[request.priority],
+    generation: 0,
+    parameters: request.parameters,
+    ...(request.traceparent === undefined ? {} : { traceparent: request.traceparent }),
+    stamps: { received: request.stamps.received, enqueued: options.now },
+    payload: inline ? { inline: frame.toString('base64') } : { key, bytes: frame.byteLength },
+  };
+  return {
+    firstItem,
+    count,
+    model,
     data,
     bytes: frame.byteLength,
     ...(inline ? {} : { sidePayload: { key, frame } }),

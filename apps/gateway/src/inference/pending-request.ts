@@ -1,18 +1,18 @@
 import type { Reply } from '@millrace/shared';
-import type { PlannedJob } from './parts.js';
+import type { PlannedPart } from './parts.js';
 
-/** A request that waits: its jobs, the replies so far, and the promise of all of them. */
+/** A request that waits: its parts, the replies so far, and the promise of all of them. */
 export class PendingRequest {
   readonly requestId: string;
   readonly queue: string;
-  readonly jobs: readonly PlannedJob[];
+  readonly parts: readonly PlannedPart[];
   /** Deadline in ms of the process's monotonic clock. */
   readonly expiresAt: number;
   readonly bytes: number;
   readonly itemCount: number;
-  /** Resolves with one reply per job, in order; rejects with the reason why there will be none. */
+  /** Resolves with one reply per part, in order; rejects with the reason why there will be none. */
   readonly answer: Promise<Reply[]>;
-  /** Whether the queue has acknowledged all jobs: from then on the request must not be lost. */
+  /** Whether the queue has acknowledged all parts: from then on the request must not be lost. */
   accepted = false;
   readonly #replies: (Reply | undefined)[];
   #missing: number;
@@ -20,18 +20,18 @@ export class PendingRequest {
   #resolve: (replies: Reply[]) => void = () => undefined;
   #reject: (error: Error) => void = () => undefined;
 
-  constructor(requestId: string, queue: string, jobs: readonly PlannedJob[], expiresAt: number) {
+  constructor(requestId: string, queue: string, parts: readonly PlannedPart[], expiresAt: number) {
     this.requestId = requestId;
     this.queue = queue;
-    this.jobs = jobs;
+    this.parts = parts;
     this.expiresAt = expiresAt;
-    this.#replies = new Array(jobs.length).fill(undefined);
-    this.#missing = jobs.length;
+    this.#replies = new Array(parts.length).fill(undefined);
+    this.#missing = parts.length;
     let bytes = 0;
     let items = 0;
-    for (const job of jobs) {
-      bytes += job.bytes;
-      items += job.count;
+    for (const part of parts) {
+      bytes += part.bytes;
+      items += part.count;
     }
     this.bytes = bytes;
     this.itemCount = items;
@@ -45,15 +45,15 @@ export class PendingRequest {
     return this.#settled;
   }
 
-  /** The jobs that have no reply yet. */
-  unanswered(): PlannedJob[] {
-    return this.jobs.filter((_, index) => this.#replies[index] === undefined);
+  /** The parts that have no reply yet. */
+  unanswered(): PlannedPart[] {
+    return this.parts.filter((_, index) => this.#replies[index] === undefined);
   }
 
   /** Takes a part's reply; a second one for the same part changes nothing. */
   deliver(reply: Reply): void {
     const { firstItem } = reply.header;
-    const index = this.jobs.findIndex((job) => job.firstItem === firstItem);
+    const index = this.parts.findIndex((part) => part.firstItem === firstItem);
     if (this.#settled || index < 0 || this.#replies[index] !== undefined) return;
     this.#replies[index] = reply;
     this.#missing -= 1;

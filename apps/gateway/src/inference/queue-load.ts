@@ -49,6 +49,11 @@ export class QueueLoad {
     return Math.max(waiting + load.addedItems, load.ownItems);
   }
 
+  /** Items of this gateway's requests that are not answered. */
+  ownItems(queue: string): number {
+    return this.#load(queue).ownItems;
+  }
+
   added(queue: string, items: number, jobs: number): void {
     const load = this.#load(queue);
     load.addedItems += items;

@@ -1,6 +1,6 @@
 import { type GatewayMetrics, type Logger, MillraceError, queueName } from '@millrace/shared';
 import { DeadlineWheel } from './deadline-wheel.js';
-import type { PlannedJob } from './parts.js';
+import type { PlannedPart } from './parts.js';
 import { PendingRequest } from './pending-request.js';
 import { type ReplyAddress, type ReplyStore, tryDecodeReply } from './reply-store.js';
 
@@ -43,11 +43,11 @@ export class ReplyWaiter {
   register(
     requestId: string,
     queue: string,
-    jobs: readonly PlannedJob[],
+    parts: readonly PlannedPart[],
     waitMs: number,
     signal: AbortSignal,
   ): PendingRequest {
-    const pending = new PendingRequest(requestId, queue, jobs, performance.now() + waitMs);
+    const pending = new PendingRequest(requestId, queue, parts, performance.now() + waitMs);
     this.#pending.set(requestId, pending);
     this.#deadlines.add(pending, pending.expiresAt);
     this.#count(pending.bytes);

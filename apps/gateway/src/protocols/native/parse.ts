@@ -61,7 +61,7 @@ function requireItem(model: ModelDescription, value: unknown, field: string, ind
   for (const name of Object.keys(value)) {
     if (!model.inputs.some((spec) => spec.name === name)) {
       throw invalid(
-        `${field}.${name}`,
+        `${field}.${shortened(name)}`,
         `is no input of model ${model.name}; it has ${namesOf(model)}`,
         index,
       );

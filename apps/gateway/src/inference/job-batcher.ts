@@ -1,0 +1,90 @@
+import { randomUUID } from 'node:crypto';
+import { jobId } from '@millrace/shared';
+import type { JobProducer } from './job-producer.js';
+import type { PlannedJob, PlannedPart } from './parts.js';
+
+/** How long a part may wait for others to travel with, in ms. */
+const LINGER_MS = 2;
+/** Most items in a job of several parts: few enough that a burst still spreads over sessions and workers. */
+const MOST_ITEMS = 16;
+/** Parts with more items than this travel alone. */
+const SMALL_ITEMS = 8;
+
+interface OpenJob {
+  job: PlannedJob;
+  items: number;
+  timer: NodeJS.Timeout;
+  accepted: Promise<void>;
+  resolve(added: Promise<void>): void;
+}
+
+/**
+ * Lets small parts of different requests travel in one job. A job costs Redis and both processes the same
+ * whatever is in it, so under load this is worth several requests' overhead; while sessions are idle no part
+ * waits for company.
+ */
+export class JobBatcher {
+  readonly #producer: JobProducer;
+  /** The job that still takes parts, by queue and priority. */
+  readonly #open = new Map<string, OpenJob>();
+
+  constructor(producer: JobProducer) {
+    this.#producer = producer;
+  }
+
+  /**
+   * Adds parts; when it resolves, all are accepted.
+   * @param busy whether every session has work to do, so that waiting for company delays nothing.
+   * @throws MillraceError `queue_unavailable`.
+   */
+  async enqueue(queue: string, parts: readonly PlannedPart[], busy: boolean): Promise<void> {
+    await Promise.all(parts.map((part) => this.#enqueue(queue, part, busy)));
+  }
+
+  #enqueue(queue: string, part: PlannedPart, busy: boolean): Promise<void> {
+    if (!busy || part.count > SMALL_ITEMS) {
+      return this.#producer.add(queue, jobOf([part]));
+    }
+    const key = `${queue} ${part.data.priority}`;
+    let open = this.#open.get(key);
+    if (open && open.items + part.count > MOST_ITEMS) {
+      this.#close(queue, key, open);
+      open = undefined;
+    }
+    open ??= this.#openJob(queue, key);
+    open.job.parts.push(part);
+    part.job = open.job;
+    open.items += part.count;
+    return open.accepted;
+  }
+
+  #openJob(queue: string, key: string): OpenJob {
+    let resolve: OpenJob['resolve'] = () => undefined;
+    const accepted = new Promise<void>((done) => {
+      resolve = done;
+    });
+    const open: OpenJob = {
+      job: { jobId: randomUUID(), parts: [] },
+      items: 0,
+      timer: setTimeout(() => this.#close(queue, key, open), LINGER_MS),
+      accepted,
+      resolve,
+    };
+    this.#open.set(key, open);
+    return open;
+  }
+
+  #close(queue: string, key: string, open: OpenJob): void {
+    clearTimeout(open.timer);
+    if (this.#open.get(key) === open) this.#open.delete(key);
+    open.resolve(this.#producer.add(queue, open.job));
+  }
+}
+
+/** A job of parts that belong together; one part's job has that part's name, so that a person finds it. */
+function jobOf(parts: [PlannedPart]): PlannedJob {
+  const [{ data }] = parts;
+  const job: PlannedJob = { jobId: jobId(data.requestId, data.firstItem), parts };
+  for (const part of parts) part.job = job;
+  return job;
+}
