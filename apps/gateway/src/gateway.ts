@@ -102,9 +102,10 @@ async function start(
     gatewayId: id,
     maxJobItems: settings.maxJobItems,
     clock,
+    directory,
     admission,
     waiter,
-    batcher: new JobBatcher(producer),
+    batcher: new JobBatcher(producer, load, settings.maxJobItems),
     canceller,
     metrics,
   });

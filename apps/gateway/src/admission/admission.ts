@@ -22,18 +22,15 @@ export class Admission {
     this.#waitingBytes = waitingBytes;
   }
 
-  /**
-   * @param jobs how many jobs the request takes.
-   * @throws MillraceError `queue_full` with the seconds after which there should be room.
-   */
-  admit(queue: string, request: InferRequest, jobs: number): void {
+  /** @throws MillraceError `queue_full` with the seconds after which there should be room. */
+  admit(queue: string, request: InferRequest): void {
     const { itemCount } = request;
     const over = this.#load.waitingItems(queue) + itemCount - this.#limits.maxQueuedItems;
     if (over > 0) throw full(this.#retryAfter(queue, over));
     let bytes = this.#waitingBytes();
     for (const input of request.inputs) bytes += input.data.byteLength;
     if (bytes > this.#limits.maxQueuedBytes) throw full(this.#retryAfter(queue, itemCount));
-    this.#load.added(queue, itemCount, jobs);
+    this.#load.added(queue, itemCount);
   }
 
   /** Items of this gateway's requests that are not answered. */

@@ -19,7 +19,8 @@ export function gather(
   for (const [index, reply] of replies.entries()) {
     const { header, outputs } = reply;
     const part = parts[index];
-    if (!part || header.items.length !== part.count) throw contradiction('it counts other items than its part');
+    if (!part || header.items.length !== part.count)
+      throw contradiction('it counts other items than its part');
     items.push(...header.items);
     workers.add(header.worker);
     if ((header.stamps.replied ?? 0) >= (stamps.replied ?? 0)) stamps = header.stamps;

@@ -2,13 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { jobId } from '@millrace/shared';
 import type { JobProducer } from './job-producer.js';
 import type { PlannedJob, PlannedPart } from './parts.js';
+import type { QueueLoad } from './queue-load.js';
 
 /** How long a part may wait for others to travel with, in ms. */
 const LINGER_MS = 2;
 /** Most items in a job of several parts: few enough that a burst still spreads over sessions and workers. */
 const MOST_ITEMS = 16;
-/** Parts with more items than this travel alone. */
-const SMALL_ITEMS = 8;
 
 interface OpenJob {
   job: PlannedJob;
@@ -25,11 +24,16 @@ interface OpenJob {
  */
 export class JobBatcher {
   readonly #producer: JobProducer;
+  readonly #load: QueueLoad;
+  readonly #mostItems: number;
   /** The job that still takes parts, by queue and priority. */
   readonly #open = new Map<string, OpenJob>();
 
-  constructor(producer: JobProducer) {
+  /** @param maxJobItems most items in one part, and so at most in one job. */
+  constructor(producer: JobProducer, load: QueueLoad, maxJobItems: number) {
     this.#producer = producer;
+    this.#load = load;
+    this.#mostItems = Math.min(MOST_ITEMS, maxJobItems);
   }
 
   /**
@@ -42,12 +46,13 @@ export class JobBatcher {
   }
 
   #enqueue(queue: string, part: PlannedPart, busy: boolean): Promise<void> {
-    if (!busy || part.count > SMALL_ITEMS) {
-      return this.#producer.add(queue, jobOf([part]));
+    // A part that fills half a job gains little by company.
+    if (!busy || part.count > this.#mostItems / 2) {
+      return this.#add(queue, jobOf([part]));
     }
     const key = `${queue} ${part.data.priority}`;
     let open = this.#open.get(key);
-    if (open && open.items + part.count > MOST_ITEMS) {
+    if (open && open.items + part.count > this.#mostItems) {
       this.#close(queue, key, open);
       open = undefined;
     }
@@ -77,7 +82,15 @@ export class JobBatcher {
   #close(queue: string, key: string, open: OpenJob): void {
     clearTimeout(open.timer);
     if (this.#open.get(key) === open) this.#open.delete(key);
-    open.resolve(this.#producer.add(queue, open.job));
+    open.resolve(this.#add(queue, open.job));
+  }
+
+  #add(queue: string, job: PlannedJob): Promise<void> {
+    this.#load.jobAdded(
+      queue,
+      job.parts.reduce((items, part) => items + part.count, 0),
+    );
+    return this.#producer.add(queue, job);
   }
 }
 

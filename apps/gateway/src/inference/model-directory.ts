@@ -20,8 +20,9 @@ const NO_WORKER_RETRY_SECONDS = 2;
 interface KnownVersion {
   description: ModelDescription;
   queue: string;
-  /** Workers that serve it now. */
+  /** Workers that serve it now, and their sessions. */
   serving: number;
+  sessions: number;
   /** When a worker last announced it, in ms of the monotonic clock. */
   seenAt: number;
 }
@@ -69,7 +70,10 @@ export class ModelDirectory {
   async refresh(): Promise<void> {
     const workers = await readRegistry(this.#redis, this.#clock.now());
     this.#readAt = performance.now();
-    for (const known of this.#all()) known.serving = 0;
+    for (const known of this.#all()) {
+      known.serving = 0;
+      known.sessions = 0;
+    }
     for (const worker of workers) this.#learn(worker);
     for (const [name, versions] of this.#models) {
       this.#forget(versions);
@@ -126,6 +130,11 @@ export class ModelDirectory {
     return (this.#models.get(model.name)?.get(model.version)?.serving ?? 0) > 0;
   }
 
+  /** Sessions of all workers that serve this version now. */
+  sessions(model: ModelDescription): number {
+    return this.#models.get(model.name)?.get(model.version)?.sessions ?? 0;
+  }
+
   /** Whether the registry was read lately, which proves that Redis answers. */
   get fresh(): boolean {
     return performance.now() - this.#readAt < FRESH_MS;
@@ -148,9 +157,15 @@ export class ModelDirectory {
       const { name, version } = description;
       const versions = this.#models.get(name) ?? new Map<string, KnownVersion>();
       this.#models.set(name, versions);
-      const serving = (versions.get(version)?.serving ?? 0) + (worker.state === 'serving' ? 1 : 0);
-      const queue = queueName(name, version);
-      versions.set(version, { description, queue, serving, seenAt: performance.now() });
+      const { serving = 0, sessions = 0 } = versions.get(version) ?? {};
+      const serves = worker.state === 'serving';
+      versions.set(version, {
+        description,
+        queue: queueName(name, version),
+        serving: serving + (serves ? 1 : 0),
+        sessions: sessions + (serves ? (description.cost?.sessions ?? 1) : 0),
+        seenAt: performance.now(),
+      });
     }
   }
 

@@ -5,9 +5,9 @@ import type { JobProducer } from './job-producer.js';
 const POLL_MS = 250;
 /** A reading older than this, in ms, tells nothing any more: an overload that passed must not refuse anyone. */
 const STALE_MS = 2000;
-/** Weight of the newest reading, and of the newest request, in running means. */
+/** Weight of the newest reading, and of the newest job, in running means. */
 const SMOOTHING = 0.3;
-const SMOOTHING_PER_REQUEST = 0.05;
+const SMOOTHING_PER_JOB = 0.05;
 
 interface Load {
   /** Waiting jobs of all gateways at the last reading. */
@@ -54,11 +54,15 @@ export class QueueLoad {
     return this.#load(queue).ownItems;
   }
 
-  added(queue: string, items: number, jobs: number): void {
+  added(queue: string, items: number): void {
     const load = this.#load(queue);
     load.addedItems += items;
     load.ownItems += items;
-    load.itemsPerJob += (items / jobs - load.itemsPerJob) * SMOOTHING_PER_REQUEST;
+  }
+
+  jobAdded(queue: string, items: number): void {
+    const load = this.#load(queue);
+    load.itemsPerJob += (items - load.itemsPerJob) * SMOOTHING_PER_JOB;
   }
 
   /** Tells that a request's items wait no longer, and whether that is because they were answered. */

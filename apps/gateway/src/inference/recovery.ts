@@ -1,6 +1,7 @@
 import type { GatewayMetrics, Logger } from '@millrace/shared';
 import type { Redis } from 'ioredis';
 import type { JobProducer } from './job-producer.js';
+import type { PlannedJob } from './parts.js';
 import type { PendingRequest } from './pending-request.js';
 import type { ReplyWaiter } from './reply-waiter.js';
 
@@ -55,28 +56,43 @@ export class Recovery {
     try {
       const waiting = this.#waiter.waiting();
       await this.#waiter.collect(waiting);
-      await Promise.all(waiting.map((pending) => this.#addForgotten(pending)));
+      await this.#addForgotten(waiting);
     } catch (err) {
       // The connection broke again: its next return starts over.
       this.#logger.warn({ err }, 'waiting requests could not all be checked after a reconnect');
     }
   }
 
-  async #addForgotten(pending: PendingRequest): Promise<void> {
-    if (!pending.accepted || pending.settled) return;
-    const jobs = pending.unanswered();
-    const exist = await this.#producer.exist(
-      pending.queue,
-      jobs.map((job) => job.jobId),
-    );
-    const forgotten = jobs.filter((_, index) => exist[index] === false);
+  async #addForgotten(waiting: readonly PendingRequest[]): Promise<void> {
+    const queues = new Map<string, Map<PlannedJob, PendingRequest[]>>();
+    for (const pending of waiting) {
+      if (!pending.accepted || pending.settled) continue;
+      const jobs = queues.get(pending.queue) ?? new Map<PlannedJob, PendingRequest[]>();
+      queues.set(pending.queue, jobs);
+      for (const { job } of pending.unanswered()) if (job) jobs.set(job, [...(jobs.get(job) ?? []), pending]);
+    }
+    for (const [queue, jobs] of queues) {
+      const exist = await this.#producer.exist(
+        queue,
+        [...jobs.keys()].map((job) => job.jobId),
+      );
+      const forgotten = [...jobs].filter((_, index) => exist[index] === false);
+      await Promise.all(forgotten.map(([job, requests]) => this.#addAgain(queue, job, requests)));
+    }
+  }
+
+  async #addAgain(queue: string, { jobId }: PlannedJob, requests: readonly PendingRequest[]): Promise<void> {
     // Settled meanwhile: the job was not forgotten but finished and cleared away.
-    if (forgotten.length === 0 || pending.settled) return;
-    await this.#producer.enqueue(pending.queue, forgotten);
-    this.#metrics.reAdded.inc(forgotten.length);
+    const parts = requests
+      .filter((pending) => !pending.settled)
+      .flatMap((pending) => pending.unanswered())
+      .filter((part) => part.job?.jobId === jobId);
+    if (parts.length === 0) return;
+    await this.#producer.add(queue, { jobId, parts });
+    this.#metrics.reAdded.inc();
     this.#logger.warn(
-      { requestId: pending.requestId, jobs: forgotten.length },
-      'Redis came back without jobs it had accepted; they were added again',
+      { jobId, parts: parts.length },
+      'Redis came back without a job it had accepted; added again',
     );
   }
 }

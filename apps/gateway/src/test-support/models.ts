@@ -13,6 +13,8 @@ export function textModel(name: string, overrides: Partial<ModelDescription> = {
     outputs: [{ name: 'embedding', datatype: 'FP32', shape: [-1, DIMENSIONS] }],
     limits: { maxRequestItems: 100, maxTokens: 256 },
     jsonDigits: 7,
+    // So many sessions that none is ever busy: each part travels alone unless a test says otherwise.
+    cost: { fixed: 1, perItem: 0, perUnit: 0, perSquare: 0, correction: 1, sessions: 1000 },
     ...overrides,
   };
 }
