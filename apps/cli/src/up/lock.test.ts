@@ -34,6 +34,18 @@ describe('lockDataFolder', () => {
     await take(22);
   });
 
+  it('is waited for while its owner is stopping', async () => {
+    const lock = await take(11);
+    lock.stopping();
+    const said: string[] = [];
+    const next = lockDataFolder(dataDir, 22, (line) => {
+      said.push(line);
+      void lock.release();
+    });
+    locks.push(await next);
+    expect(said).to.deep.equal(['Waiting for process 11, which is stopping...']);
+  });
+
   it('is taken over from an owner that died without releasing it', async () => {
     const path = join(await socketFolder(dataDir), 'lock.sock');
     await leaveDeadSocket(path);

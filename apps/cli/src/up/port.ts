@@ -1,5 +1,10 @@
 import { createServer } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { StartupError } from '@millrace/shared';
+
+/** A gateway whose parent was killed lets go of its port within this. */
+const PATIENCE_MS = 1000;
+const POLL_MS = 100;
 
 /**
  * Makes sure that a port can be had before anything slow is done.
@@ -7,16 +12,23 @@ import { StartupError } from '@millrace/shared';
  */
 export async function checkPort(host: string, port: number): Promise<void> {
   if (port === 0) return;
-  const server = createServer();
-  try {
-    await new Promise<void>((resolve, reject) => {
-      server.once('error', reject);
-      server.listen({ host, port, exclusive: true }, resolve);
-    });
-  } catch (cause) {
-    throw refusal(host, port, cause as NodeJS.ErrnoException);
+  const deadline = performance.now() + PATIENCE_MS;
+  for (;;) {
+    const fault = await tryPort(host, port);
+    if (!fault) return;
+    if (fault.code !== 'EADDRINUSE' || performance.now() > deadline) throw refusal(host, port, fault);
+    await sleep(POLL_MS);
   }
-  await new Promise((resolve) => server.close(resolve));
+}
+
+async function tryPort(host: string, port: number): Promise<NodeJS.ErrnoException | undefined> {
+  const server = createServer();
+  const fault = await new Promise<NodeJS.ErrnoException | undefined>((resolve) => {
+    server.once('error', resolve);
+    server.listen({ host, port, exclusive: true }, () => resolve(undefined));
+  });
+  if (!fault) await new Promise((resolve) => server.close(resolve));
+  return fault;
 }
 
 function refusal(host: string, port: number, cause: NodeJS.ErrnoException): StartupError {

@@ -50,8 +50,9 @@ export async function up(given: Settings, host: Host): Promise<number> {
 /** What the children need to start with: the data folder, the port, Redis, the passwords. */
 async function makeReady(given: Settings, host: Host, releasers: Releasers): Promise<Settings> {
   for (const model of given.models) await loadManifest(given.modelsDir, model);
-  const lock = await lockDataFolder(given.dataDir, host.pid);
+  const lock = await lockDataFolder(given.dataDir, host.pid, host.say);
   releasers.push(() => lock.release());
+  host.stop.asked.addEventListener('abort', () => lock.stopping());
   await checkPort(given.host, given.port);
   const redisUrl = await reachRedis(given, host, releasers);
   const dashboardPassword = given.dashboardPassword || (await keptPassword(given.dataDir, PASSWORD_FILE));
