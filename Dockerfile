@@ -7,7 +7,7 @@ WORKDIR /app
 # Without it, onnxruntime-node would download CUDA's libraries where install scripts are allowed.
 ENV ONNXRUNTIME_NODE_INSTALL=skip
 COPY . .
-RUN npm ci && npx tsc -b packages/shared packages/onnx apps/gateway apps/worker apps/cli \
+RUN npm ci && npx tsc -b apps/cli \
   && npm prune --omit=dev && find apps packages -name '*.test.js' -delete
 
 FROM node:20-bookworm-slim
