@@ -14,7 +14,7 @@ import { ApiKeys } from './admission/api-keys.js';
 import { queueBoard } from './dashboard/board.js';
 import { DASHBOARD_PATH } from './dashboard/pages.js';
 import { dashboardRouter } from './dashboard/router.js';
-import { createApp } from './http/app.js';
+import { authenticate, createApp } from './http/app.js';
 import { GatewayState, readinessCheck } from './http/health.js';
 import { metricsRoute } from './http/metrics-route.js';
 import { drainServer, isLoopback, listen, portOf, requireSafeBind } from './http/server.js';
@@ -110,7 +110,7 @@ async function start(
     metrics,
   });
 
-  const doors = { clock, directory, infer, settings };
+  const doors = { clock, directory, infer, settings, keyed: authenticate(keys) };
   const app = createApp({
     clock,
     logger,

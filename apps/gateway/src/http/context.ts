@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { GatewayMetrics, Logger, MillraceError, RedisClock } from '@millrace/shared';
 import type { RequestHandler, Response } from 'express';
 import { ANONYMOUS } from '../admission/api-keys.js';
+import { ClientGone } from '../inference/client-gone.js';
 import type { GatewayState } from './health.js';
+import { API_HEADERS } from './security-headers.js';
 
 /** How one door writes an error; the codes and statuses are the same at all of them. */
 export interface DoorErrors {
@@ -23,7 +25,9 @@ export class RequestContext {
   model = '';
   /** The error that was answered, if one was. */
   error: MillraceError | undefined;
-  readonly #abort = new AbortController();
+  /** Headers of every answer, name and value in turn; a page sets its own. */
+  securityHeaders: readonly string[] = API_HEADERS;
+  readonly gone = new ClientGone();
   readonly #state: GatewayState;
 
   constructor(received: number, door: DoorErrors, state: GatewayState) {
@@ -35,15 +39,6 @@ export class RequestContext {
   /** A connection that is kept open would bring its next request to a gateway that is going away. */
   get closesConnection(): boolean {
     return this.#state.draining;
-  }
-
-  /** Aborted when the client goes away before its answer. */
-  get signal(): AbortSignal {
-    return this.#abort.signal;
-  }
-
-  abandon(): void {
-    this.#abort.abort();
   }
 }
 
@@ -67,12 +62,10 @@ export function requestContext(options: ContextOptions): RequestHandler {
     const context = new RequestContext(clock.now(), doorOf(req.path), state);
     res.locals.context = context;
     state.enter();
-    res.setHeader('X-Request-Id', context.requestId);
-    if (context.closesConnection) res.setHeader('Connection', 'close');
     // Express closes `req` right after its body was read: only `res` tells of a client that went away.
     res.on('close', () => {
       state.leave();
-      if (!res.writableEnded) context.abandon();
+      if (!res.writableEnded) context.gone.tell();
       const ms = clock.now() - context.received;
       const { model, door, error, requestId, tenant } = context;
       const status = res.writableEnded ? res.statusCode : 499;

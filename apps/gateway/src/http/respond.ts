@@ -24,14 +24,23 @@ export function respond(
   body: string | Buffer,
   timings: readonly Timing[],
 ): void {
-  res.statusCode = status;
-  // Asked again: draining may have begun while the request waited.
-  if (contextOf(res).closesConnection) res.setHeader('Connection', 'close');
-  res.setHeader('Content-Type', contentType);
-  res.setHeader('Content-Length', typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength);
-  let header = '';
-  for (const { name, ms } of timings) header += `${header === '' ? '' : ', '}${name};dur=${ms}`;
-  res.setHeader('Server-Timing', header);
+  const context = contextOf(res);
+  let serverTiming = '';
+  for (const { name, ms } of timings) serverTiming += `${serverTiming === '' ? '' : ', '}${name};dur=${ms}`;
+  const headers = [
+    'X-Request-Id',
+    context.requestId,
+    ...context.securityHeaders,
+    'Content-Type',
+    contentType,
+    'Content-Length',
+    String(typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength),
+    'Server-Timing',
+    serverTiming,
+  ];
+  // Asked now: draining may have begun while the request waited.
+  if (context.closesConnection) headers.push('Connection', 'close');
+  res.writeHead(status, headers);
   res.end(body);
 }
 

@@ -1,23 +1,22 @@
 import type { RequestHandler } from 'express';
 import helmet from 'helmet';
 
-/** For answers that are data, never a page. TLS ends before the gateway, so HSTS is not ours to say. */
-export function apiHeaders(): RequestHandler {
-  return helmet({
-    contentSecurityPolicy: {
-      useDefaults: false,
-      directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
-    },
-    crossOriginEmbedderPolicy: false,
-    crossOriginOpenerPolicy: false,
-    originAgentCluster: false,
-    strictTransportSecurity: false,
-    xDnsPrefetchControl: false,
-    xDownloadOptions: false,
-    xPermittedCrossDomainPolicies: false,
-    xXssProtection: false,
-  });
-}
+/**
+ * For answers that are data, never a page. Written out, name and value in turn: setting them one by one
+ * costs every request more than routing it does. TLS ends before the gateway, so HSTS is not ours to say.
+ */
+export const API_HEADERS: readonly string[] = [
+  'Content-Security-Policy',
+  "default-src 'none';frame-ancestors 'none'",
+  'Cross-Origin-Resource-Policy',
+  'same-origin',
+  'Referrer-Policy',
+  'no-referrer',
+  'X-Content-Type-Options',
+  'nosniff',
+  'X-Frame-Options',
+  'SAMEORIGIN',
+];
 
 /**
  * For the dashboard, a page of its own scripts. It sets styles from scripts, hence inline styles; the fonts

@@ -34,7 +34,7 @@ export function inference(deps: InferenceParts): Infer {
     admission.admit(queue, request);
     const parts = planParts(request, { queue, replyTo: gatewayId, maxJobItems, now: clock.now() });
     const waitMs = request.deadlineAt - clock.now();
-    const pending = waiter.register(request.requestId, queue, parts, waitMs, request.signal);
+    const pending = waiter.register(request.requestId, queue, parts, waitMs, request.client);
     // With two items a session ahead of it, a part loses nothing by waiting for company.
     const busy = admission.ownItems(queue) > 2 * directory.sessions(request.model);
     batcher.enqueue(queue, parts, busy).then(
@@ -53,7 +53,7 @@ export function inference(deps: InferenceParts): Infer {
       }
       return result;
     } catch (error) {
-      if (request.signal.aborted) metrics.clientsGone.inc({ model: request.model.name });
+      if (request.client.gone) metrics.clientsGone.inc({ model: request.model.name });
       void canceller.cancel(pending, request.deadlineAt);
       throw error;
     } finally {

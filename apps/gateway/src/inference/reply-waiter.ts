@@ -1,4 +1,5 @@
 import { type GatewayMetrics, type Logger, MillraceError, queueName } from '@millrace/shared';
+import type { ClientGone } from './client-gone.js';
 import { DeadlineWheel } from './deadline-wheel.js';
 import type { PlannedPart } from './parts.js';
 import { PendingRequest } from './pending-request.js';
@@ -45,15 +46,13 @@ export class ReplyWaiter {
     queue: string,
     parts: readonly PlannedPart[],
     waitMs: number,
-    signal: AbortSignal,
+    client: ClientGone,
   ): PendingRequest {
     const pending = new PendingRequest(requestId, queue, parts, performance.now() + waitMs);
     this.#pending.set(requestId, pending);
     this.#deadlines.add(pending, pending.expiresAt);
     this.#count(pending.bytes);
-    const abandon = (): void => pending.fail(new MillraceError('cancelled'));
-    if (signal.aborted) abandon();
-    else signal.addEventListener('abort', abandon, { once: true });
+    client.listen(() => pending.fail(new MillraceError('cancelled')));
     return pending;
   }
 

@@ -1,4 +1,5 @@
 import type { Datatype, ItemOutcome, ModelDescription, Stamps, Tensor } from '@millrace/shared';
+import type { ClientGone } from './client-gone.js';
 
 export type RequestParameters = Record<string, string | number | boolean>;
 
@@ -23,8 +24,7 @@ export interface InferRequest {
   /** W3C trace context, passed on as it came. */
   traceparent?: string;
   stamps: { received: number };
-  /** Aborted when the client goes away. */
-  signal: AbortSignal;
+  client: ClientGone;
 }
 
 /** One output of a request, cut into items; an item without an answer is undefined. */

@@ -1,4 +1,5 @@
 import type { RedisClock, Settings } from '@millrace/shared';
+import type { RequestHandler } from 'express';
 import type { Infer } from '../inference/infer.js';
 import type { ModelDirectory } from '../inference/model-directory.js';
 
@@ -8,4 +9,6 @@ export interface DoorParts {
   directory: ModelDirectory;
   infer: Infer;
   settings: Settings;
+  /** First handler of every route: asks for an API key where there are any. */
+  keyed: RequestHandler;
 }

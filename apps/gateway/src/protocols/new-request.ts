@@ -42,7 +42,7 @@ export function newInferRequest(
     partial: parsed.partial ?? false,
     ...(typeof traceparent === 'string' && TRACEPARENT.test(traceparent) ? { traceparent } : {}),
     stamps: { received: context.received },
-    signal: context.signal,
+    client: context.gone,
   };
 }
 

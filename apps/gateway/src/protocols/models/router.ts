@@ -7,10 +7,15 @@ import type { DoorParts } from '../door-parts.js';
 type Listed = ReturnType<ModelDirectory['list']>[number];
 
 /** `GET /v1/models` and `/v1/models/{model}`: the OpenAI list's shape, with what we know of a model added. */
-export function modelsRouter({ clock, directory }: Pick<DoorParts, 'clock' | 'directory'>): Router {
+export function modelsRouter({
+  clock,
+  directory,
+  keyed,
+}: Pick<DoorParts, 'clock' | 'directory' | 'keyed'>): Router {
   const router = Router();
   router
     .route('/v1/models')
+    .all(keyed)
     .get((_req, res) => {
       const data = directory.list().map(listEntry);
       respondJson(res, 200, { object: 'list', data }, clock.now());
@@ -18,6 +23,7 @@ export function modelsRouter({ clock, directory }: Pick<DoorParts, 'clock' | 'di
     .all(methodNotAllowed('GET'));
   router
     .route('/v1/models/:model')
+    .all(keyed)
     .get((req, res) => {
       const description = directory.resolve(req.params.model);
       const ready = directory.isServed(description);

@@ -13,10 +13,11 @@ import { renderPrediction } from './render.js';
 const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** `POST /v1/models/{model}[/versions/{version}]/predict`: a task's natural values, one or a list. */
-export function nativeRouter({ clock, directory, infer, settings }: DoorParts): Router {
+export function nativeRouter({ clock, directory, infer, settings, keyed }: DoorParts): Router {
   const router = Router();
   router
     .route('/v1/models/:model{/versions/:version}/predict')
+    .all(keyed)
     .post(async (req, res) => {
       const context = contextOf(res);
       const model = directory.resolve(req.params.model, req.params.version);

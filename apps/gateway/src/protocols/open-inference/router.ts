@@ -15,14 +15,16 @@ import { renderInference } from './render.js';
 const MODEL = '/v2/models/:model{/versions/:version}';
 
 /** The Open Inference Protocol, version 2, with JSON tensors: all or nothing. */
-export function openInferenceRouter({ clock, directory, infer, settings }: DoorParts): Router {
+export function openInferenceRouter({ clock, directory, infer, settings, keyed }: DoorParts): Router {
   const router = Router();
   router
     .route('/v2')
+    .all(keyed)
     .get((_req, res) => respondJson(res, 200, serverMetadata(), clock.now()))
     .all(methodNotAllowed('GET'));
   router
     .route(`${MODEL}/infer`)
+    .all(keyed)
     .post(async (req, res) => {
       const context = contextOf(res);
       const model = directory.resolve(req.params.model, req.params.version);
@@ -48,6 +50,7 @@ export function openInferenceRouter({ clock, directory, infer, settings }: DoorP
     .all(methodNotAllowed('POST'));
   router
     .route(`${MODEL}/ready`)
+    .all(keyed)
     .get((req, res) => {
       const model = directory.resolve(req.params.model, req.params.version);
       const ready = directory.isServed(model);
@@ -56,6 +59,7 @@ export function openInferenceRouter({ clock, directory, infer, settings }: DoorP
     .all(methodNotAllowed('GET'));
   router
     .route(MODEL)
+    .all(keyed)
     .get((req, res) => {
       const model = directory.resolve(req.params.model, req.params.version);
       respondJson(res, 200, modelMetadata(model, directory.versions(model.name)), clock.now());
