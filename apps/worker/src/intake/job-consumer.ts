@@ -10,6 +10,7 @@ const RENEW_MS = 1000;
 const BLOCK_SECONDS = 1;
 /** Concurrent fetches of the first round behind a head that did not have to wait. */
 const FIRST_ROUND = 4;
+const COMPLETE_TOGETHER_MS = 5;
 
 export interface FetchedJob {
   job: Job;
@@ -30,6 +31,7 @@ export class JobConsumer {
   readonly #held = new Map<string, FetchedJob>();
   readonly #renewing: NodeJS.Timeout;
   readonly #onLocksLost: (count: number) => void;
+  #completing: Promise<void> | undefined;
   #noneHeld: (() => void) | undefined;
   #head: Promise<FetchedJob | undefined> | undefined;
   /** The last fetch found nothing, so the next head will have to wait. */
@@ -101,8 +103,18 @@ export class JobConsumer {
     return fetched;
   }
 
-  /** Settles a job as completed. A lost lock is normal then: another worker settles it too. */
+  /**
+   * Settles a job as completed. A lost lock is normal then: another worker settles it too. Its reply has
+   * gone out, so nobody waits for this: completions of a few milliseconds share one write to Redis.
+   */
   async complete({ job, token }: FetchedJob): Promise<void> {
+    this.#completing ??= new Promise((resolve) => {
+      setTimeout(() => {
+        this.#completing = undefined;
+        resolve();
+      }, COMPLETE_TOGETHER_MS);
+    });
+    await this.#completing;
     await this.#settle(job, () => job.moveToCompleted(null, token, false));
   }
 
