@@ -16,7 +16,7 @@ import {
   workerMetrics,
 } from '@millrace/shared';
 import { startHealthServer } from './health/health-server.js';
-import { prepareModel } from './models/prepare.js';
+import { type PrepareProgress, prepareModel } from './models/prepare.js';
 import { ServedModel } from './models/served-model.js';
 import { ModelPipeline } from './pipeline/model-pipeline.js';
 import { CurveStore } from './planning/curve-store.js';
@@ -53,19 +53,28 @@ export interface RunningWorker {
   failed: Promise<Error>;
 }
 
+/** What a worker needs of its process while it fetches and builds models. */
+export interface StartOptions {
+  /** Read for the model sources' own variables: `HF_TOKEN` and the like. */
+  env?: NodeJS.ProcessEnv;
+  /** Told of every step of a fetch or build. */
+  onProgress?: (progress: PrepareProgress) => void;
+  /** Aborts a fetch or build; what is fetched is kept. */
+  signal?: AbortSignal;
+}
+
 /**
  * Starts a worker and resolves when every model of `settings.models` is warm and served.
- * `env` is read for the model sources' own variables (`HF_TOKEN` and the like).
- * @throws StartupError when Redis, a model or the health port is not to be had.
+ * @throws StartupError when Redis, a model or the health port is not to be had; the signal's reason.
  */
 export async function startWorker(
   settings: Settings,
   logger: Logger,
-  env: Readonly<Record<string, string | undefined>> = {},
+  options: StartOptions = {},
 ): Promise<RunningWorker> {
   const releasers = new Releasers();
   try {
-    return await start(settings, logger, env, releasers);
+    return await start(settings, logger, options, releasers);
   } catch (error) {
     await releasers.release().catch(() => undefined);
     throw error;
@@ -75,7 +84,7 @@ export async function startWorker(
 async function start(
   settings: Settings,
   logger: Logger,
-  env: Readonly<Record<string, string | undefined>>,
+  { env = {}, ...hooks }: StartOptions,
   releasers: Releasers,
 ): Promise<RunningWorker> {
   const id = randomUUID();
@@ -106,7 +115,7 @@ async function start(
   const prepared = [];
   for (const name of settings.models) {
     const { modelsDir, cacheDir } = settings;
-    prepared.push(await prepareModel({ modelsDir, cacheDir, name, env }));
+    prepared.push(await prepareModel({ modelsDir, cacheDir, name, env, ...hooks }));
   }
 
   enter('warming');

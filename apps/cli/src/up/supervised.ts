@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartupError } from '@millrace/shared';
-import type { Ready, Refused } from '../messages.js';
+import type { Progress, Ready, Refused } from '../messages.js';
 import { Backoff, secondsText } from './backoff.js';
 import { type Child, type ChildSpec, startChild } from './child-process.js';
 
@@ -26,6 +26,8 @@ export class Supervised {
     readonly spec: () => ChildSpec,
     readonly say: (line: string) => void,
     readonly startProcess: (spec: ChildSpec) => Child = startChild,
+    /** Told how far it is with what it does before it serves. */
+    readonly onProgress: (progress: Progress) => void = () => undefined,
   ) {}
 
   /**
@@ -79,6 +81,7 @@ export class Supervised {
       let refused: Refused | undefined;
       child.onMessage((message) => {
         if (message.type === 'refused') refused = message;
+        if (message.type === 'progress') this.onProgress(message);
         if (message.type !== 'ready') return;
         this.#enter('serving');
         onReady(message);

@@ -9,13 +9,13 @@ import {
   untilReady,
 } from '@millrace/shared';
 import type { Host } from '../host.js';
+import { openProgress, type ProgressView } from '../progress.js';
 import { keptPassword } from '../redis/config-file.js';
 import { startPrivateRedis } from '../redis/private-redis.js';
 import { untilAborted } from '../until.js';
-import type { ChildSpec } from './child-process.js';
+import { type ChildSpec, startChild } from './child-process.js';
 import { lockDataFolder } from './lock.js';
 import { checkPort } from './port.js';
-import { prepareInChild } from './preparation.js';
 import { untilGatewayReady } from './ready.js';
 import { summary } from './summary.js';
 import { Supervised } from './supervised.js';
@@ -82,8 +82,8 @@ async function reachRedis(settings: Settings, host: Host, releasers: Releasers):
 }
 
 /**
- * Starts the gateway, which needs no models and may refuse its settings before anything is fetched; prepares
- * the models meanwhile; then starts the workers.
+ * Starts the gateway, which needs no models and may refuse its settings before anything is fetched, and the
+ * workers, which fetch and build what is missing: one does it and shows how far it is, the others wait.
  */
 async function startChildren(
   settings: Settings,
@@ -91,18 +91,25 @@ async function startChildren(
   releasers: Releasers,
 ): Promise<{ url: string; models: ModelDescription[] }> {
   const env = { ...host.env, ...settingsToEnv(settings) };
-  const supervise = (name: string, command: string, own: () => NodeJS.ProcessEnv): Supervised => {
+  const progress = openProgress(host);
+  releasers.push(progress.close);
+  const supervise = (
+    name: string,
+    command: string,
+    own: () => NodeJS.ProcessEnv,
+    onProgress?: ProgressView['show'],
+  ): Supervised => {
     const spec = (): ChildSpec => ({
       name,
       mainFile: host.mainFile,
       args: [command],
       env: { ...env, ...own() },
     });
-    return new Supervised(spec, host.say);
+    return new Supervised(spec, host.say, startChild, onProgress);
   };
 
   const workers = Array.from({ length: settings.workers }, (_, i) =>
-    supervise(`worker ${i + 1}`, 'worker', () => ({})),
+    supervise(`worker ${i + 1}`, 'worker', () => ({}), i === 0 ? progress.show : undefined),
   );
   releasers.push(async () => {
     await Promise.all(workers.map((worker) => worker.stop(settings.graceMs)));
@@ -119,10 +126,11 @@ async function startChildren(
     port = ready.port ?? port;
     return ready;
   });
-  const workersStart = prepareInChild(settings, host, releasers).then(() =>
-    Promise.all(workers.map((worker) => worker.start())),
-  );
-  const [gatewayReady, workersReady] = await Promise.all([gatewayStarts, workersStart]);
+  const [gatewayReady, firstWorker] = await Promise.all([
+    gatewayStarts,
+    ...workers.map((worker) => worker.start()),
+  ]);
+  progress.close();
   await untilGatewayReady(gatewayReady.url, host.stop.asked);
-  return { url: gatewayReady.url, models: workersReady[0]?.models ?? [] };
+  return { url: gatewayReady.url, models: firstWorker?.models ?? [] };
 }

@@ -11,6 +11,8 @@ import {
 import type { Redis } from 'ioredis';
 
 const REFRESH_MS = 1000;
+/** While a configured model has no worker, so that a start is noticed at once. */
+const HURRY_MS = 100;
 /** A reading older than this, in ms, no longer says that Redis is there. */
 const FRESH_MS = 3 * REFRESH_MS;
 /** A version whose workers are gone this long, in ms, gives way to one that is served. */
@@ -40,6 +42,7 @@ export class ModelDirectory {
   readonly #models = new Map<string, Map<string, KnownVersion>>();
   #readAt = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
+  #stopped = false;
 
   constructor(
     redis: Redis,
@@ -55,16 +58,28 @@ export class ModelDirectory {
     this.#logger = logger;
   }
 
-  /** Reads the registry now, and every second until {@link stop}. Throws if the first reading fails. */
+  /** Reads the registry now, and about every second until {@link stop}. Throws if the first reading fails. */
   async start(): Promise<void> {
     await this.refresh();
-    this.#timer = setInterval(() => {
-      this.refresh().catch((err: unknown) => this.#logger.debug({ err }, 'the registry could not be read'));
-    }, REFRESH_MS);
+    this.#refreshLater();
+  }
+
+  #refreshLater(): void {
+    this.#timer = setTimeout(
+      () => {
+        this.refresh()
+          .catch((err: unknown) => this.#logger.debug({ err }, 'the registry could not be read'))
+          .finally(() => {
+            if (!this.#stopped) this.#refreshLater();
+          });
+      },
+      this.missing().length > 0 ? HURRY_MS : REFRESH_MS,
+    );
   }
 
   stop(): void {
-    clearInterval(this.#timer);
+    this.#stopped = true;
+    clearTimeout(this.#timer);
   }
 
   async refresh(): Promise<void> {

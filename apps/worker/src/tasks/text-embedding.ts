@@ -6,8 +6,8 @@ import type { ItemFault, ItemOutput, Prepared, RawItem, Task } from './task.js';
 import { TEXT_NOT_UTF8, TEXT_TRUNCATED } from './tokenize-task.js';
 
 /** What doors of every text-embedding model take and give. */
-export const TEXT_INPUT = 'text';
-export const EMBEDDING_OUTPUT = 'embedding';
+const TEXT_INPUT = 'text';
+const EMBEDDING_OUTPUT = 'embedding';
 
 const SAMPLE_TOKENS = [8, 32, 128];
 

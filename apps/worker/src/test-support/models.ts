@@ -5,7 +5,7 @@ import { DataType, GraphBuilder } from '@millrace/onnx';
 import type { Tensor } from '@millrace/shared';
 import { uniqueName } from './redis.js';
 
-export const TABLE = [10, 20, 30, 40];
+const TABLE = [10, 20, 30, 40];
 
 /** A model whose run throws for the whole group when one index is out of range. */
 function lookupModel(): Uint8Array {

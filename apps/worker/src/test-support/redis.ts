@@ -3,7 +3,7 @@ import { type ConnectionRole, connectRedis, Releasers, untilReady } from '@millr
 import type { Redis } from 'ioredis';
 
 /** The test run's own Redis. */
-export function testRedisUrl(): string {
+function testRedisUrl(): string {
   const url = process.env.MILLRACE_TEST_REDIS_URL;
   if (!url) throw new Error('MILLRACE_TEST_REDIS_URL is not set: run tests by `npm test`.');
   return url;
