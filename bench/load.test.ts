@@ -1,0 +1,153 @@
+import { expect } from 'chai';
+import { compareAnswers } from './load/answers.js';
+import type { LoadSpec } from './load/messages.js';
+import { arrivalGapMs, seeded } from './load/random.js';
+import { Recorder } from './load/recorder.js';
+import { dechunk, ResponseParser } from './load/response-parser.js';
+import { makeSentences, sentenceLengths } from './load/sentences.js';
+import { answerCheck } from './serve/minilm.js';
+
+const mean = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;
+
+describe("the generator's arrivals", () => {
+  it('are the same for the same seed', () => {
+    const gaps = (seed: number) => {
+      const random = seeded(seed);
+      return Array.from({ length: 100 }, () => arrivalGapMs(random, 500));
+    };
+    expect(gaps(1)).to.deep.equal(gaps(1));
+    expect(gaps(1)).not.to.deep.equal(gaps(2));
+  });
+
+  it('come at the mean rate, and as spread out as independent ones are', () => {
+    const random = seeded(3);
+    const gaps = Array.from({ length: 50_000 }, () => arrivalGapMs(random, 500));
+    expect(mean(gaps)).to.be.closeTo(2, 0.04);
+    // The deviation of an exponential distribution is its mean.
+    expect(Math.sqrt(mean(gaps.map((gap) => (gap - 2) ** 2)))).to.be.closeTo(2, 0.06);
+  });
+});
+
+describe("the generator's sentences", () => {
+  it('have 17 tokens or so, 5 to 128, and are the same each time', () => {
+    const lengths = sentenceLengths(4000, 7);
+    expect(mean(lengths)).to.be.within(16.5, 18.5);
+    expect(Math.min(...lengths)).to.equal(5);
+    expect(Math.max(...lengths)).to.be.within(60, 128);
+    const words = ['one', 'two', 'three'];
+    const sentences = makeSentences(words, 50);
+    expect(sentences).to.deep.equal(makeSentences(words, 50));
+    expect(sentences.map((each) => each.split(' ').length + 2)).to.deep.equal(sentenceLengths(50, 7));
+  });
+});
+
+describe("the generator's parser", () => {
+  const answer = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 7\r\n\r\n{"a":1}';
+
+  it('finds the end of an answer wherever it is cut', () => {
+    for (let cut = 1; cut < answer.length; cut++) {
+      const parser = new ResponseParser();
+      parser.expect(true);
+      expect(parser.feed(Buffer.from(answer.slice(0, cut))), `cut at ${cut}`).to.equal(false);
+      expect(parser.feed(Buffer.from(answer.slice(cut))), `cut at ${cut}`).to.equal(true);
+      expect(parser.status).to.equal(200);
+      expect(parser.body.toString()).to.equal('{"a":1}');
+    }
+  });
+
+  it('follows chunks wherever they are cut', () => {
+    const chunked =
+      'HTTP/1.1 503 No\r\nconnection: close\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nA\r\n0123456789\r\n0\r\n\r\n';
+    for (let cut = 1; cut < chunked.length; cut++) {
+      const parser = new ResponseParser();
+      parser.expect(true);
+      expect(parser.feed(Buffer.from(chunked.slice(0, cut))), `cut at ${cut}`).to.equal(false);
+      expect(parser.feed(Buffer.from(chunked.slice(cut))), `cut at ${cut}`).to.equal(true);
+      expect(parser.body.toString()).to.equal('abc0123456789');
+      expect([parser.status, parser.closes]).to.deep.equal([503, true]);
+    }
+    expect(dechunk(Buffer.from('5\r\nabc'))).to.equal(undefined);
+  });
+
+  it('refuses what it cannot follow', () => {
+    const parser = new ResponseParser();
+    parser.expect(false);
+    expect(() => parser.feed(Buffer.from('HTTP/1.1 200 OK\r\n\r\n'))).to.throw('without a length');
+    parser.expect(false);
+    expect(() => parser.feed(Buffer.from(`${answer}x`))).to.throw('more than one');
+  });
+});
+
+describe("the generator's check of answers", () => {
+  const check = { path: ['outputs'], tolerance: 0.01, expected: { 0: [[1, 0]], 1: [[0.995, 0.005]] } };
+  const compare = (bodyIndex: number, outputs: unknown) =>
+    compareAnswers([{ bodyIndex, body: Buffer.from(JSON.stringify({ outputs })) }], check).wrong;
+
+  it('takes what is within the tolerance and nearest to its own vector', () => {
+    expect(compare(0, [[1, 0]])).to.equal(0);
+    expect(compare(0, [1.001, 0])).to.equal(0);
+    expect(compare(0, [[0.995, 0.005]]), 'the answer of the other').to.equal(1);
+    expect(compare(0, [[1, 0.5]]), 'too far off').to.equal(1);
+    expect(compare(0, [[1]]), 'too short').to.equal(1);
+    expect(compare(0, []), 'nothing').to.equal(1);
+  });
+
+  it('knows the vectors of requests whose sentences are all known', () => {
+    const sentences = ['a', 'b', 'c', 'd'];
+    const vectors = new Map([
+      ['a', [1]],
+      ['b', [2]],
+      ['c', [3]],
+    ]);
+    expect(answerCheck(sentences, vectors, 2).expected).to.deep.equal({ 0: [[1], [2]] });
+    expect(answerCheck(sentences, vectors).expected).to.deep.equal({ 0: [[1]], 1: [[2]], 2: [[3]] });
+  });
+});
+
+describe("the generator's recorder", () => {
+  const spec = (loop: LoadSpec['loop']): LoadSpec => ({
+    url: 'http://127.0.0.1:1/',
+    bodies: ['{}'],
+    itemsPerRequest: 2,
+    loop,
+    warmUpSeconds: 0,
+    seconds: 1,
+  });
+
+  it('counts an open loop by arrival: also what is answered after the end, not what came before', () => {
+    const recorder = new Recorder(spec({ kind: 'open', requestsPerSecond: 1, connections: 1, seed: 1 }));
+    const early = performance.now() - 1;
+    recorder.begin();
+    const within = performance.now();
+    recorder.answer(200, early, 0, undefined);
+    recorder.end();
+    recorder.answer(200, within, 0, undefined);
+    recorder.answer(429, within, 0, undefined);
+    const { answered, failures, itemsPerSecond, requestsPerSecond } = recorder.report();
+    expect(answered).to.equal(1);
+    expect(failures).to.deep.equal({ 429: 1 });
+    expect(itemsPerSecond).to.equal(2 * requestsPerSecond);
+  });
+
+  it('counts a closed loop by answer', () => {
+    const recorder = new Recorder(spec({ kind: 'closed', connections: 1 }));
+    const early = performance.now() - 1;
+    recorder.answer(200, early, 0, undefined);
+    recorder.begin();
+    recorder.answer(200, early, 0, undefined);
+    recorder.end();
+    recorder.answer(200, early, 0, undefined);
+    expect(recorder.report().answered).to.equal(1);
+  });
+
+  it('tells percentiles to three digits', () => {
+    const recorder = new Recorder(spec({ kind: 'closed', connections: 1 }));
+    recorder.begin();
+    // Answers that took 1 to 1000 s, or nearly so.
+    for (let i = 1; i <= 100; i++) recorder.answer(200, performance.now() - i * 1000, 0, undefined);
+    recorder.end();
+    const { p50, p99 } = recorder.report().latencyMs;
+    expect(p50 / 50_000).to.be.closeTo(1, 0.002);
+    expect(p99 / 99_000).to.be.closeTo(1, 0.002);
+  });
+});

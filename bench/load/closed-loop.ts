@@ -1,0 +1,68 @@
+import { Connection } from './connection.js';
+import type { ClosedLoop } from './messages.js';
+import type { Recorder } from './recorder.js';
+
+/** A running load. */
+export interface Loop {
+  /** Sends nothing more; resolves when all in flight are answered, or after a while without them. */
+  stop(): Promise<void>;
+  /** Requests in flight that nobody answered. */
+  readonly unanswered: number;
+  /** Why the generator could not send as it should have. */
+  readonly generatorLimit: string | undefined;
+}
+
+export interface Endpoint {
+  host: string;
+  port: number;
+  /** Whole requests, head and body, sent in turn. */
+  requests: readonly Buffer[];
+}
+
+const DRAIN_MS = 5000;
+const POLL_MS = 5;
+
+/** Waits for what is in flight; then closes. */
+export async function drain(connections: readonly Connection[]): Promise<void> {
+  const deadline = performance.now() + DRAIN_MS;
+  while (connections.some((connection) => connection.inFlight) && performance.now() < deadline) {
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+  }
+  for (const connection of connections) connection.close();
+}
+
+export function closedLoop(endpoint: Endpoint, { connections }: ClosedLoop, recorder: Recorder): Loop {
+  const { host, port, requests } = endpoint;
+  let next = 0;
+  let stopped = false;
+  const all = Array.from(
+    { length: connections },
+    () =>
+      new Connection(host, port, {
+        onReady(connection) {
+          if (stopped) return;
+          const index = next++ % requests.length;
+          const request = requests[index];
+          if (!request) return;
+          connection.bodyIndex = index;
+          connection.since = performance.now();
+          connection.send(request, recorder.wants(index));
+        },
+        onAnswer: (connection, status, body) =>
+          recorder.answer(status, connection.since, connection.bodyIndex, body),
+        onLost: ({ since }, reason) => {
+          if (recorder.counts(since)) recorder.fail(reason);
+        },
+      }),
+  );
+  return {
+    async stop() {
+      stopped = true;
+      await drain(all);
+    },
+    get unanswered() {
+      return all.filter((connection) => connection.inFlight).length;
+    },
+    generatorLimit: undefined,
+  };
+}

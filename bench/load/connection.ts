@@ -1,0 +1,99 @@
+import { connect, type Socket } from 'node:net';
+import { ResponseParser } from './response-parser.js';
+
+/** All sockets read into one buffer: what is read is parsed before the next read. */
+const readBuffer = Buffer.allocUnsafeSlow(65_536);
+const RECONNECT_MS = 50;
+
+export interface ConnectionEvents {
+  /** May send the next request. */
+  onReady(connection: Connection): void;
+  /** `body` only if it was asked for. */
+  onAnswer(connection: Connection, status: number, body: Buffer | undefined): void;
+  /** The request in flight is lost; the connection comes back by itself. */
+  onLost(connection: Connection, reason: string): void;
+}
+
+/** One keep-alive connection with at most one request in flight. */
+export class Connection {
+  /** Set by whoever sends: which body, and when its latency counts from. */
+  bodyIndex = 0;
+  since = 0;
+  #socket: Socket | undefined;
+  readonly #parser = new ResponseParser();
+  #inFlight = false;
+  #keep = false;
+  #closed = false;
+
+  constructor(
+    private readonly host: string,
+    private readonly port: number,
+    private readonly events: ConnectionEvents,
+  ) {
+    this.#open();
+  }
+
+  get inFlight(): boolean {
+    return this.#inFlight;
+  }
+
+  send(request: Buffer, keep: boolean): void {
+    this.#inFlight = true;
+    this.#keep = keep;
+    this.#parser.expect(keep);
+    this.#socket?.write(request);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#socket?.destroy();
+  }
+
+  #open(): void {
+    const socket = connect({
+      host: this.host,
+      port: this.port,
+      noDelay: true,
+      onread: {
+        buffer: readBuffer,
+        callback: (length: number) => {
+          this.#read(readBuffer.subarray(0, length));
+          return true;
+        },
+      },
+    });
+    this.#socket = socket;
+    let reason = 'connection closed';
+    socket.on('connect', () => this.events.onReady(this));
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      reason = error.code ?? error.message;
+    });
+    socket.on('close', () => this.#lost(socket, reason));
+  }
+
+  #read(bytes: Buffer): void {
+    if (!this.#inFlight) return;
+    try {
+      if (!this.#parser.feed(bytes)) return;
+    } catch (error) {
+      this.#socket?.destroy(error as Error);
+      return;
+    }
+    this.#inFlight = false;
+    const { status, closes } = this.#parser;
+    this.events.onAnswer(this, status, this.#keep ? this.#parser.body : undefined);
+    if (closes) this.#socket?.end();
+    else this.events.onReady(this);
+  }
+
+  #lost(socket: Socket, reason: string): void {
+    if (this.#closed || socket !== this.#socket) return;
+    if (this.#inFlight) {
+      this.#inFlight = false;
+      this.events.onLost(this, reason);
+    }
+    setTimeout(() => {
+      if (!this.#closed) this.#open();
+    }, RECONNECT_MS);
+  }
+}

@@ -1,0 +1,71 @@
+/** What the runner asks of the generator's process, and what it gets back. */
+export interface LoadSpec {
+  /** `http://127.0.0.1:PORT/path`. */
+  url: string;
+  /** JSON bodies, sent in turn. */
+  bodies: readonly string[];
+  /** Items in one request, to turn requests into items a second. */
+  itemsPerRequest: number;
+  loop: ClosedLoop | OpenLoop;
+  warmUpSeconds: number;
+  seconds: number;
+  check?: AnswerCheck | undefined;
+}
+
+/** Each connection sends its next request when its last is answered. */
+export interface ClosedLoop {
+  kind: 'closed';
+  connections: number;
+}
+
+/** Requests arrive at random at a fixed mean rate, whether or not earlier ones are answered. */
+export interface OpenLoop {
+  kind: 'open';
+  requestsPerSecond: number;
+  connections: number;
+  seed: number;
+}
+
+/** Which answers' values are looked at, and what they must be. */
+export interface AnswerCheck {
+  /** The way to the values in an answer: `['outputs']`. */
+  path: readonly (string | number)[];
+  /** Right vectors, one an item, by the index of the body that asks for them. */
+  expected: Readonly<Record<number, readonly (readonly number[])[]>>;
+  /** Largest difference of an element. */
+  tolerance: number;
+}
+
+export interface Latencies {
+  mean: number;
+  p50: number;
+  p90: number;
+  p99: number;
+  p999: number;
+  max: number;
+}
+
+export interface LoadReport {
+  /** Answered with 200 within the measured time. */
+  answered: number;
+  requestsPerSecond: number;
+  itemsPerSecond: number;
+  /** Of those, in ms; in an open loop from the intended arrival. */
+  latencyMs: Latencies;
+  /** Whatever was not answered with 200, with how often: `429`, `ECONNRESET`, `unanswered`. */
+  failures: Record<string, number>;
+  /** Answers whose values were compared, and those that were not as expected. */
+  checked: number;
+  wrong: number;
+  /** CPU that the generator itself took, in ms, and as a share of the whole machine. */
+  cpuMs: number;
+  cpuShare: number;
+  /** Set when the generator, not the server, was the limit. */
+  generatorLimit?: string;
+}
+
+export type ToGenerator = { type: 'load'; spec: LoadSpec };
+export type FromGenerator =
+  | { type: 'measuring' }
+  | { type: 'report'; report: LoadReport }
+  | { type: 'failed'; message: string };

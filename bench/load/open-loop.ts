@@ -1,0 +1,96 @@
+import { drain, type Endpoint, type Loop } from './closed-loop.js';
+import { Connection } from './connection.js';
+import type { OpenLoop } from './messages.js';
+import { arrivalGapMs, seeded } from './random.js';
+import type { Recorder } from './recorder.js';
+
+/** A send later than this, in ms, although a connection was free, is the generator's own fault. */
+const LATE_MS = 5;
+const MOST_LATE_SHARE = 0.01;
+const CONNECT_MS = 10_000;
+
+/**
+ * Poisson arrivals. Each is sent on the connection that has been free longest; when none is free it waits
+ * here, and its latency counts from its arrival all the same.
+ */
+export function openLoop(endpoint: Endpoint, options: OpenLoop, recorder: Recorder): Loop {
+  const { host, port, requests } = endpoint;
+  const random = seeded(options.seed);
+  const free: Connection[] = [];
+  const waiting: number[] = [];
+  let next = 0;
+  let stopped = false;
+  let sent = 0;
+  let late = 0;
+  let timer: NodeJS.Timeout | undefined;
+
+  const send = (connection: Connection, arrivedAt: number): void => {
+    const index = next++ % requests.length;
+    const request = requests[index];
+    if (!request) return;
+    connection.bodyIndex = index;
+    connection.since = arrivedAt;
+    connection.send(request, recorder.wants(index));
+  };
+  const all = Array.from(
+    { length: options.connections },
+    () =>
+      new Connection(host, port, {
+        onReady(connection) {
+          const arrivedAt = stopped ? undefined : waiting.shift();
+          if (arrivedAt === undefined) free.push(connection);
+          else send(connection, arrivedAt);
+        },
+        onAnswer: (connection, status, body) =>
+          recorder.answer(status, connection.since, connection.bodyIndex, body),
+        onLost: ({ since }, reason) => {
+          if (recorder.counts(since)) recorder.fail(reason);
+        },
+      }),
+  );
+
+  let dueAt = 0;
+  const tick = (): void => {
+    if (stopped) return;
+    for (let now = performance.now(); dueAt <= now; now = performance.now()) {
+      const connection = free.shift();
+      if (connection) {
+        sent++;
+        if (now - dueAt > LATE_MS) late++;
+        send(connection, dueAt);
+      } else waiting.push(dueAt);
+      dueAt += arrivalGapMs(random, options.requestsPerSecond);
+    }
+    timer = setTimeout(tick, Math.max(0, dueAt - performance.now()));
+  };
+  const begin = (): void => {
+    dueAt = performance.now() + arrivalGapMs(random, options.requestsPerSecond);
+    tick();
+  };
+  void untilOpen(free, options.connections).then(begin);
+
+  return {
+    async stop() {
+      stopped = true;
+      clearTimeout(timer);
+      recorder.fail('never sent', waiting.length);
+      await drain(all);
+    },
+    get unanswered() {
+      return all.filter((connection) => connection.inFlight).length;
+    },
+    get generatorLimit() {
+      if (late <= sent * MOST_LATE_SHARE) return undefined;
+      const share = ((late / sent) * 100).toFixed(0);
+      return `${share}% of the requests were sent more than ${LATE_MS} ms late with a connection free`;
+    },
+  };
+}
+
+/** All connections stand before the first arrival: opening them is no part of the load. */
+async function untilOpen(free: readonly Connection[], count: number): Promise<void> {
+  const deadline = performance.now() + CONNECT_MS;
+  while (free.length < count && performance.now() < deadline) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}

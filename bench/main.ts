@@ -1,0 +1,96 @@
+/** `npm run bench -- SCENARIO [--seconds N] [--rounds N] [--json]`. */
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { onNpmGone } from '#cli/npm-watch.js';
+import { BenchRun } from './run/bench-run.js';
+import { lockMachine } from './run/lock.js';
+import { passes, resultLine, resultTable } from './run/print.js';
+import type { BenchOptions, Scenario } from './run/scenario.js';
+import { SCENARIOS } from './scenarios/index.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const DEFAULT_SECONDS = 10;
+const LEAST_ROUNDS = 3;
+const INTERRUPTED = 130;
+
+function usage(): string {
+  const width = Math.max(...SCENARIOS.map(({ name }) => name.length));
+  return [
+    'npm run bench -- SCENARIO [--seconds N] [--rounds N] [--json] [--peers DIR]',
+    '',
+    ...SCENARIOS.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
+  ].join('\n');
+}
+
+async function main(): Promise<number> {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      seconds: { type: 'string', default: String(DEFAULT_SECONDS) },
+      rounds: { type: 'string', default: String(LEAST_ROUNDS) },
+      json: { type: 'boolean', default: false },
+      peers: { type: 'string', default: process.env.MILLRACE_PEERS || join(ROOT, '..', 'shared', 'peers') },
+    },
+  });
+  const [name] = positionals;
+  if (name === undefined) {
+    console.log(usage());
+    return 0;
+  }
+  const scenario = SCENARIOS.find((each) => each.name === name);
+  const seconds = Number(values.seconds);
+  const rounds = Number(values.rounds);
+  if (!scenario || positionals.length > 1)
+    throw new Error(`There is no scenario ${positionals.join(' ')}.\n${usage()}`);
+  if (!(seconds > 0)) throw new Error(`--seconds must be a number above 0, not ${values.seconds}.`);
+  if (!(Number.isInteger(rounds) && rounds >= LEAST_ROUNDS)) {
+    throw new Error(`--rounds must be a whole number from ${LEAST_ROUNDS} up, not ${values.rounds}.`);
+  }
+  const options: BenchOptions = {
+    seconds,
+    rounds,
+    peersDir: values.peers,
+    cacheDir: join(ROOT, 'bench', '.cache'),
+    outDir: join(ROOT, 'bench', 'out'),
+  };
+  await lockMachine();
+  return await measure(scenario, options, values.json);
+}
+
+async function measure(scenario: Scenario, options: BenchOptions, json: boolean): Promise<number> {
+  // With --json the line of JSON is all that stands on the output.
+  const say = (line: string): void => void (json ? process.stderr : process.stdout).write(`${line}\n`);
+  const bench = await BenchRun.start(options, say);
+  endWhenTold(() => bench.end());
+  try {
+    const outcome = await scenario.run(bench);
+    if (!json) say(resultTable(outcome));
+    console.log(resultLine(scenario.name, options, outcome));
+    return passes(outcome) ? 0 : 1;
+  } finally {
+    await bench.end();
+  }
+}
+
+/** Interrupted, or npm gone: everything that was started ends, then this process. */
+function endWhenTold(end: () => Promise<void>): void {
+  let told = false;
+  const stop = (): void => {
+    if (told) return;
+    told = true;
+    console.error('Interrupted: ending what was started...');
+    void end().finally(() => process.exit(INTERRUPTED));
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop);
+  if (process.env.npm_lifecycle_event !== undefined) void onNpmGone(stop);
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  console.error((error as Error).message);
+  process.exitCode = 2;
+}
+// What a scenario opened may still hold the process; nothing of it is needed.
+process.exit();

@@ -1,0 +1,59 @@
+import type { LoadReport, LoadSpec } from '../load/messages.js';
+import type { Part, Spread } from './statistics.js';
+
+export interface BenchOptions {
+  seconds: number;
+  rounds: number;
+  /** Folder of the peers to compare with. */
+  peersDir: string;
+  /** Kept between runs: built models, sentences, what a search found. */
+  cacheDir: string;
+  outDir: string;
+}
+
+/** One measured load. */
+export interface Measured extends LoadReport {
+  /** CPU in ms by process while it was measured, and what none of ours took as a share of the machine. */
+  cpu: Record<string, number>;
+  othersShare: number;
+}
+
+/** What a scenario works with. */
+export interface Bench {
+  readonly options: BenchOptions;
+  /** A line for the person who waits. */
+  say(line: string): void;
+  /** Loads a server. `pids`: whose CPU is wanted, by name. */
+  load(
+    spec: Omit<LoadSpec, 'warmUpSeconds' | 'seconds'> & Partial<Pick<LoadSpec, 'warmUpSeconds' | 'seconds'>>,
+    pids?: Readonly<Record<string, number>>,
+  ): Promise<Measured>;
+  /** Has something released when the scenario ends, in the reverse order, however it ends. */
+  own(release: () => Promise<void>): void;
+  /** Data folder of the run: cost curves measured by one side are found by the others. */
+  readonly dataDir: string;
+}
+
+export interface Side {
+  [figure: string]: Spread;
+}
+
+export interface Outcome {
+  parts: Part[];
+  sides: Record<string, Side>;
+  /** What makes the figures worthless, whatever they are: wrong answers, failures. */
+  faults: string[];
+  /** What has to be known to read the figures. */
+  notes: string[];
+  /** Largest share of the machine that the generator took. */
+  generatorCpuShare: number;
+  /** Further facts for the JSON. */
+  facts: Record<string, unknown>;
+}
+
+export interface Scenario {
+  name: string;
+  /** What it compares, in a line. */
+  summary: string;
+  run(bench: Bench): Promise<Outcome>;
+}

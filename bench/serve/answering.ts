@@ -1,0 +1,81 @@
+import type { AddressInfo } from 'node:net';
+import { createLogger, gatewayMetrics, loadSettings, RedisClock, type Tensor } from '@millrace/shared';
+import express, { Router } from 'express';
+import { ApiKeys } from '#gateway/admission/api-keys.js';
+import { authenticate, createApp } from '#gateway/http/app.js';
+import { GatewayState } from '#gateway/http/health.js';
+import { listen, portOf } from '#gateway/http/server.js';
+import type { ModelDirectory } from '#gateway/inference/model-directory.js';
+import type { InferRequest, InferResult } from '#gateway/inference/request.js';
+import { doorOf } from '#gateway/protocols/door-of.js';
+import type { DoorParts } from '#gateway/protocols/door-parts.js';
+import { nativeRouter } from '#gateway/protocols/native/router.js';
+import { IDENTITY, IDENTITY_ANSWER } from './identity.js';
+
+/** Servers with an answer at hand: what a door costs by itself. Both resolve with their port. */
+
+/** The gateway's own middleware and native door; only `infer` is another: the identity model's answer, at once. */
+export async function readyGateway(): Promise<number> {
+  const settings = loadSettings({}, { port: 0, logLevel: 'error' });
+  const clock = new RedisClock();
+  const keys = new ApiKeys([]);
+  const doors: DoorParts = {
+    clock,
+    settings,
+    keyed: authenticate(keys),
+    infer: async (request: InferRequest) => readyResult(request),
+    // The door asks its directory for nothing else.
+    directory: { resolve: () => IDENTITY } as unknown as ModelDirectory,
+  };
+  const app = createApp({
+    clock,
+    logger: createLogger('error', { process: 'ready-gateway' }),
+    metrics: gatewayMetrics(),
+    state: new GatewayState(),
+    keys,
+    doorOf,
+    health: Router(),
+    dashboard: { path: '/dashboard', router: Router() },
+    metricsRoute: (_req, res) => void res.end(),
+    metricsOpen: true,
+    doors: [nativeRouter(doors)],
+  });
+  return portOf(await listen(app, settings));
+}
+
+function readyResult({ requestId, inputs, stamps }: InferRequest): InferResult {
+  const input = inputs.find(({ name }) => name === 'fp32') as Tensor;
+  return {
+    requestId,
+    model: IDENTITY,
+    items: [{ status: 'ok' }],
+    outputs: [
+      {
+        name: 'fp32_out',
+        datatype: 'FP32',
+        itemShape: input.shape.slice(1),
+        items: [new Uint8Array(input.data)],
+      },
+    ],
+    stamps,
+    workers: [],
+    truncated: [],
+    tokens: 0,
+  };
+}
+
+/** What anyone would write first: parse the body, send the answer. */
+export async function bareExpress(): Promise<number> {
+  const app = express();
+  app.use(express.json());
+  app.post('/v1/models/:model/predict', (req, res) => {
+    if (req.body.inputs === undefined) res.status(400).json({ error: 'no inputs' });
+    else res.json(IDENTITY_ANSWER);
+  });
+  return await new Promise((resolve, reject) => {
+    const server = app.listen(0, '127.0.0.1', (error?: Error) => {
+      if (error) reject(error);
+      else resolve((server.address() as AddressInfo).port);
+    });
+  });
+}

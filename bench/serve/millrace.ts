@@ -1,0 +1,31 @@
+import { Cluster, type ClusterOptions } from '#test/support/cluster.js';
+import type { Bench } from '../run/scenario.js';
+
+export interface Served {
+  /** The gateway's base URL. */
+  url: string;
+  /** The worker's health and metrics. */
+  workerUrl: string;
+  /** Whose CPU a load tells of. */
+  pids: Record<string, number>;
+}
+
+/** Millrace as real processes: a Redis, a gateway and a worker, ended with the scenario. */
+export async function serve(bench: Bench, options: ClusterOptions): Promise<Served> {
+  const cluster = await Cluster.start({
+    ...options,
+    env: { MILLRACE_DATA_DIR: bench.dataDir, ...options.env },
+  });
+  bench.own(() => cluster.stop());
+  const [gateway] = cluster.gateways;
+  const [worker] = cluster.workers;
+  if (!gateway || !worker) throw new Error('a cluster without processes');
+  return {
+    url: gateway.url,
+    workerUrl: worker.url,
+    pids: { gateway: gateway.pid, worker: worker.pid, redis: cluster.redis.pid },
+  };
+}
+
+export const predictUrl = ({ url }: Pick<Served, 'url'>, model: string): string =>
+  `${url}/v1/models/${model}/predict`;
