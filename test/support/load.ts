@@ -2,7 +2,7 @@ import { predict } from './client.js';
 import { distance } from './minilm.js';
 
 /** Answers of one text in any batch agree to this; different sentences differ by far more. */
-const SAME_ANSWER = 1e-3;
+export const SAME_ANSWER = 1e-3;
 
 /** Sentences and the answer that each must get: asked for one by one, before any load. */
 export interface References {
