@@ -208,6 +208,20 @@ describe('a worker', () => {
     expect(await connection.get(replyKey(gateway.queueName, requestId, 0))).to.equal('somebody answered');
   });
 
+  it('runs only the unanswered parts of a lost job that carried several', async () => {
+    const { gateway, connection, start } = await model();
+    const [answered, waiting] = [randomUUID(), randomUUID()];
+    const parts = [answered, waiting].flatMap((requestId, i) => gateway.job(indices(i), { requestId }).parts);
+    const reply = gateway.send({ ...gateway.job(indices(0)), parts }, waiting);
+    await until(async () => (await gateway.queue.getPrioritizedCount()) === 1);
+    await loseJob(gateway);
+    await connection.set(replyKey(gateway.queueName, answered, 0), 'somebody answered', 'PX', 20_000);
+    await start();
+    expect(values((await reply).outputs)).to.deep.equal([20]);
+    await until(async () => (await gateway.queue.getCompletedCount()) === 1);
+    expect(await connection.get(replyKey(gateway.queueName, answered, 0))).to.equal('somebody answered');
+  });
+
   it('gives up an item that two dead workers were running alone, and answers its siblings', async () => {
     const { gateway, connection, start } = await model();
     const requestId = randomUUID();

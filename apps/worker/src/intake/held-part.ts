@@ -73,6 +73,12 @@ export class HeldPart {
     return this.settled;
   }
 
+  /** The part was answered before this worker got it: nothing of it is run, and no reply goes out. */
+  skip(): void {
+    for (const item of this.items) item.outcome ??= { status: 'cancelled' };
+    this.#open = 0;
+  }
+
   /** The latest time of a stage among the part's items. */
   stamp(stage: keyof Stamps, at: number): void {
     this.stamps[stage] = Math.max(this.stamps[stage] ?? 0, at);

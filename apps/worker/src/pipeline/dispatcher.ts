@@ -71,7 +71,7 @@ export class Dispatcher {
     this.#dropWorthless();
     while (pool.count > 0) {
       const idle = sessions.hasIdle;
-      const waitingMs = pool.ms * curve.correction;
+      const waitingMs = (pool.ms * curve.correction) / sessions.clients.length;
       if (!idle && !(sessions.hasSlot && waitingMs >= this.parts.slotMs)) return;
       const now = this.parts.clock.now();
       const state = windowState(

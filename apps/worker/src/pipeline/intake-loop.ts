@@ -24,6 +24,7 @@ import type { Settler } from './settler.js';
 const RETRY_MS = 100;
 const TYPICAL_SIZE = 16;
 const MEAN_WEIGHT = 0.05;
+const MOST_JOBS = 128;
 
 /**
  * Fetches jobs while there is room ahead of the sessions, reads and prepares their items, and puts them
@@ -35,6 +36,7 @@ export class IntakeLoop {
   #preparingMs = 0;
   /** Running mean of what an item adds to a run, in ms: the guess for items not prepared yet. */
   #meanItemMs: number;
+  #itemsPerJob = 1;
   #preparing = new Set<Promise<void>>();
   #roomWaiter: (() => void) | undefined;
 
@@ -43,7 +45,9 @@ export class IntakeLoop {
       queue: string;
       model: ModelDescription;
       task: Task;
-      maxItems: number;
+      /** Sessions that run side by side. */
+      sessions: number;
+      /** Most ms of predicted run time ahead of the sessions. */
       prefetchMs: number;
       consumer: JobConsumer;
       pool: ItemPool;
@@ -95,12 +99,13 @@ export class IntakeLoop {
 
   /** Waits until less than `prefetchMs` of work is ahead of the sessions; how many jobs to look for then. */
   async #room(): Promise<number> {
-    const { pool, curve, prefetchMs, maxItems } = this.parts;
+    const { pool, curve, prefetchMs, sessions } = this.parts;
     for (;;) {
-      const aheadMs = (pool.ms + this.#preparingMs) * curve.correction;
-      const items = pool.count;
-      if (aheadMs < prefetchMs || items + this.#preparing.size === 0 || this.#stopped) {
-        return Math.max(1, maxItems - items);
+      const aheadMs = ((pool.ms + this.#preparingMs) * curve.correction) / sessions;
+      const roomMs = prefetchMs - aheadMs;
+      if (roomMs > 0 || pool.count + this.#preparing.size === 0 || this.#stopped) {
+        const jobMs = (this.#meanItemMs * this.#itemsPerJob * curve.correction) / sessions;
+        return Math.min(MOST_JOBS, Math.max(1, Math.ceil(roomMs / jobMs)));
       }
       await new Promise<void>((resolve) => {
         this.#roomWaiter = resolve;
@@ -110,9 +115,11 @@ export class IntakeLoop {
   }
 
   #accept(jobs: readonly FetchedJob[]): void {
-    const guess = jobs.length * this.#meanItemMs;
+    const items = jobs.reduce((sum, job) => sum + itemsOf(job), 0);
+    this.#itemsPerJob += MEAN_WEIGHT * (items / jobs.length - this.#itemsPerJob);
+    this.parts.arrivals.observe(items, this.parts.clock.now());
+    const guess = items * this.#meanItemMs;
     this.#preparingMs += guess;
-    this.parts.arrivals.observe(jobs.length, this.parts.clock.now());
     const preparing = this.#prepare(jobs)
       .catch((error: Error) => {
         this.parts.logger.error({ err: error }, 'fetched jobs could not be prepared');
@@ -200,7 +207,8 @@ export class IntakeLoop {
     metrics.stalled.inc({ model: model.name });
     const keys = job.data.parts.map((part) => replyKey(queue, part.requestId, part.firstItem));
     const stored = await Promise.all(keys.map((key) => redis.exists(key)));
-    if (stored.every((n) => n === 1)) {
+    for (const [i, part] of job.parts.entries()) if (stored[i] === 1) part.skip();
+    if (job.settled) {
       await consumer.complete(job.fetched);
       return true;
     }
@@ -217,4 +225,11 @@ export class IntakeLoop {
     }
     return false;
   }
+}
+
+/** Items in a fetched job, as far as it can be told before it is validated. */
+function itemsOf({ job }: FetchedJob): number {
+  const parts: unknown = (job.data as { parts?: unknown } | undefined)?.parts;
+  if (!Array.isArray(parts)) return 1;
+  return parts.reduce((sum: number, part: { count?: unknown } | null) => sum + (Number(part?.count) || 1), 0);
 }

@@ -91,7 +91,7 @@ export class ModelPipeline {
       ...shared,
       queue,
       model: this.#description,
-      maxItems: model.manifest.batching.maxItems,
+      sessions: model.sessions.clients.length,
       prefetchMs: settings.prefetchMs,
       consumer: this.#consumer,
       dispatcher: this.#dispatcher,
