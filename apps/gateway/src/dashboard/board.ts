@@ -23,10 +23,11 @@ export function queueBoard(directory: ModelDirectory, producer: JobProducer, adm
   const handle = server.getRouter();
   handle.disable('x-powered-by');
   return (req, res, next) => {
-    for (const { queue } of directory.list()) {
+    for (const { queue, description } of directory.list()) {
       if (shown.has(queue)) continue;
       shown.add(queue);
-      board.addQueue(new BullMQAdapter(producer.queue(queue), { readOnlyMode: !admin }));
+      const displayName = `${description.name} ${description.version}`;
+      board.addQueue(new BullMQAdapter(producer.queue(queue), { readOnlyMode: !admin, displayName }));
     }
     handle(req, res, next);
   };
