@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { compareAnswers } from './load/answers.js';
+import { limitOf } from './load/generate.js';
 import type { LoadSpec } from './load/messages.js';
 import { arrivalGapMs, seeded } from './load/random.js';
 import { Recorder } from './load/recorder.js';
@@ -138,6 +139,11 @@ describe("the generator's recorder", () => {
     recorder.end();
     recorder.answer(200, early, 0, undefined);
     expect(recorder.report().answered).to.equal(1);
+  });
+
+  it('says when its own thread had no time to spare', () => {
+    expect(limitOf({ cpuMs: 2000 }, 10)).to.equal(undefined);
+    expect(limitOf({ cpuMs: 9500 }, 10)).to.match(/95% of its core/);
   });
 
   it('tells percentiles to three digits', () => {

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
+import { svgOf } from './run/graph.js';
 import { passes, resultLine, resultTable } from './run/print.js';
 import type { Measured, Outcome } from './run/scenario.js';
+import { highestRate } from './run/search.js';
 import { median, pairedRatio, spread, verdictOf } from './run/statistics.js';
 import { Tally } from './run/tally.js';
 
@@ -43,6 +45,7 @@ const LOAD: Measured = {
   wrong: 0,
   cpuMs: 5,
   cpuShare: 0.2,
+  lateShare: 0.05,
   cpu: { gateway: 50 },
   othersShare: 0,
 };
@@ -78,7 +81,8 @@ describe("the bench's tally", () => {
     const { notes } = outcomeOf({ ...LOAD, generatorLimit: 'late', othersShare: 0.5 });
     expect(notes.join('\n')).to.match(/took up to 20%/);
     expect(notes.join('\n')).to.match(/generator was the limit/);
-    expect(notes.join('\n')).to.match(/1 of 1 loads were disturbed/);
+    expect(notes.join('\n')).to.match(/late for up to 5%/);
+    expect(notes.join('\n')).to.match(/1 of 1 measurements were disturbed/);
   });
 
   it('ends in a table and one line of JSON', () => {
@@ -95,5 +99,35 @@ describe("the bench's tally", () => {
     expect(resultTable(outcome))
       .to.match(/^side {2}items per second/)
       .and.match(/a: 2 \(to reach: 1\) reached/);
+  });
+});
+
+describe("the bench's search", () => {
+  it('comes as near to the highest rate that holds as its steps allow', async () => {
+    const tried: number[] = [];
+    const found = await highestRate(300, 1100, 5, async (rate) => {
+      tried.push(rate);
+      return rate <= 640;
+    });
+    expect(tried).to.deep.equal([700, 500, 600, 650, 625]);
+    expect(found).to.equal(625);
+    expect(await highestRate(300, 1100, 5, async () => false)).to.equal(300);
+  });
+});
+
+describe("the bench's graph", () => {
+  it('draws each series and cuts off what is too high', () => {
+    const svg = svgOf({
+      title: 'a < b',
+      xLabel: 'x',
+      yLabel: 'y',
+      yMost: 100,
+      limit: { y: 50, name: 'limit' },
+      series: { one: [{ x: 10, y: 10 }], two: [{ x: 20, y: 1e9 }] },
+    });
+    expect(svg).to.include('a &lt; b').and.include('>one<').and.include('>two<').and.include('>limit<');
+    expect([...svg.matchAll(/<circle [^>]*cy="([\d.]+)"/g)].map(([, y]) => Number(y))).to.deep.equal([
+      353.6, 44,
+    ]);
   });
 });

@@ -4,12 +4,14 @@ import type { Recorder } from './recorder.js';
 
 /** A running load. */
 export interface Loop {
+  /** Resolves when requests are being sent. */
+  readonly ready: Promise<void>;
   /** Sends nothing more; resolves when all in flight are answered, or after a while without them. */
   stop(): Promise<void>;
   /** Requests in flight that nobody answered. */
   readonly unanswered: number;
-  /** Why the generator could not send as it should have. */
-  readonly generatorLimit: string | undefined;
+  /** Share of the requests that were sent late although a connection was free: nobody gave us the CPU. */
+  readonly lateShare: number;
 }
 
 export interface Endpoint {
@@ -56,6 +58,7 @@ export function closedLoop(endpoint: Endpoint, { connections }: ClosedLoop, reco
       }),
   );
   return {
+    ready: Promise.resolve(),
     async stop() {
       stopped = true;
       await drain(all);
@@ -63,6 +66,6 @@ export function closedLoop(endpoint: Endpoint, { connections }: ClosedLoop, reco
     get unanswered() {
       return all.filter((connection) => connection.inFlight).length;
     },
-    generatorLimit: undefined,
+    lateShare: 0,
   };
 }

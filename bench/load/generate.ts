@@ -4,6 +4,9 @@ import type { LoadReport, LoadSpec } from './messages.js';
 import { openLoop } from './open-loop.js';
 import { Recorder } from './recorder.js';
 
+/** A thread that is busy for more of its time than this has no time to spare. */
+const MOST_OF_A_CORE = 0.85;
+
 /** Loads a server as the spec says. `onMeasuring` is called when the warm-up is over. */
 export async function generate(spec: LoadSpec, onMeasuring: () => void): Promise<LoadReport> {
   const recorder = new Recorder(spec);
@@ -11,6 +14,7 @@ export async function generate(spec: LoadSpec, onMeasuring: () => void): Promise
   const { loop } = spec;
   const running =
     loop.kind === 'closed' ? closedLoop(endpoint, loop, recorder) : openLoop(endpoint, loop, recorder);
+  await running.ready;
   await sleep(spec.warmUpSeconds * 1000);
   onMeasuring();
   recorder.begin();
@@ -18,8 +22,16 @@ export async function generate(spec: LoadSpec, onMeasuring: () => void): Promise
   recorder.end();
   await running.stop();
   recorder.fail('unanswered', running.unanswered);
-  const { generatorLimit } = running;
-  return { ...recorder.report(), ...(generatorLimit ? { generatorLimit } : {}) };
+  const report = { ...recorder.report(), lateShare: running.lateShare };
+  const generatorLimit = limitOf(report, spec.seconds);
+  return { ...report, ...(generatorLimit ? { generatorLimit } : {}) };
+}
+
+/** Why it was the generator that could send no more, if it was: one thread has one core. */
+export function limitOf({ cpuMs }: Pick<LoadReport, 'cpuMs'>, seconds: number): string | undefined {
+  const ownCore = cpuMs / (seconds * 1000);
+  if (ownCore < MOST_OF_A_CORE) return undefined;
+  return `it used ${(ownCore * 100).toFixed(0)}% of its core`;
 }
 
 function endpointOf({ url, bodies }: LoadSpec): Endpoint {

@@ -60,6 +60,8 @@ export interface LoadReport {
   /** CPU that the generator itself took, in ms, and as a share of the whole machine. */
   cpuMs: number;
   cpuShare: number;
+  /** Share of an open loop's requests that were sent more than 5 ms late with a connection free. */
+  lateShare: number;
   /** Set when the generator, not the server, was the limit. */
   generatorLimit?: string;
 }

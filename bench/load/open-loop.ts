@@ -4,10 +4,9 @@ import type { OpenLoop } from './messages.js';
 import { arrivalGapMs, seeded } from './random.js';
 import type { Recorder } from './recorder.js';
 
-/** A send later than this, in ms, although a connection was free, is the generator's own fault. */
+/** A send later than this, in ms, although a connection was free, is late by the generator. */
 const LATE_MS = 5;
-const MOST_LATE_SHARE = 0.01;
-const CONNECT_MS = 10_000;
+const CONNECT_MS = 30_000;
 
 /**
  * Poisson arrivals. Each is sent on the connection that has been free longest; when none is free it waits
@@ -63,13 +62,14 @@ export function openLoop(endpoint: Endpoint, options: OpenLoop, recorder: Record
     }
     timer = setTimeout(tick, Math.max(0, dueAt - performance.now()));
   };
-  const begin = (): void => {
+  const ready = untilOpen(free, options.connections).then((open) => {
+    recorder.fail('not connected', options.connections - open);
     dueAt = performance.now() + arrivalGapMs(random, options.requestsPerSecond);
     tick();
-  };
-  void untilOpen(free, options.connections).then(begin);
+  });
 
   return {
+    ready,
     async stop() {
       stopped = true;
       clearTimeout(timer);
@@ -79,18 +79,17 @@ export function openLoop(endpoint: Endpoint, options: OpenLoop, recorder: Record
     get unanswered() {
       return all.filter((connection) => connection.inFlight).length;
     },
-    get generatorLimit() {
-      if (late <= sent * MOST_LATE_SHARE) return undefined;
-      const share = ((late / sent) * 100).toFixed(0);
-      return `${share}% of the requests were sent more than ${LATE_MS} ms late with a connection free`;
+    get lateShare() {
+      return late / Math.max(1, sent);
     },
   };
 }
 
-/** All connections stand before the first arrival: opening them is no part of the load. */
-async function untilOpen(free: readonly Connection[], count: number): Promise<void> {
+/** All connections stand before the first arrival: opening them is no part of the load. @returns how many do. */
+async function untilOpen(free: readonly Connection[], count: number): Promise<number> {
   const deadline = performance.now() + CONNECT_MS;
   while (free.length < count && performance.now() < deadline) {
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
+  return free.length;
 }

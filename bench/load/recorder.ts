@@ -73,7 +73,7 @@ export class Recorder {
     if (count > 0) this.#failures.set(reason, (this.#failures.get(reason) ?? 0) + count);
   }
 
-  report(): LoadReport {
+  report(): Omit<LoadReport, 'lateShare'> {
     const seconds = (this.#endedAt - this.#beganAt) / 1000;
     const ms = (percentile: number) => this.#histogram.getValueAtPercentile(percentile) / 1000;
     const { check, itemsPerRequest } = this.#spec;

@@ -64,6 +64,15 @@ export class BenchRun implements Bench {
     return measured;
   };
 
+  watch: Bench['watch'] = async (work) => {
+    await sleep(PAUSE_MS);
+    const before = CpuTimes.now();
+    const beganAt = performance.now();
+    const result = await work();
+    const machineMs = (performance.now() - beganAt) * availableParallelism();
+    return { result, othersShare: CpuTimes.now().othersSince(before, process.pid) / machineMs };
+  };
+
   async end(): Promise<void> {
     await this.#releasers.release();
   }

@@ -47,6 +47,13 @@ export class CpuTimes {
   }
 
   #family(root: number): number {
+    let sum = 0;
+    for (const pid of this.family(root)) sum += this.rows.get(pid)?.cpuMs ?? 0;
+    return sum;
+  }
+
+  /** A process and its descendants. */
+  family(root: number): Set<number> {
     const family = new Set([root]);
     for (let grew = true; grew; ) {
       grew = false;
@@ -57,9 +64,7 @@ export class CpuTimes {
         }
       }
     }
-    let sum = 0;
-    for (const pid of family) sum += this.rows.get(pid)?.cpuMs ?? 0;
-    return sum;
+    return family;
   }
 }
 

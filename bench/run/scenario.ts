@@ -28,6 +28,8 @@ export interface Bench {
     spec: Omit<LoadSpec, 'warmUpSeconds' | 'seconds'> & Partial<Pick<LoadSpec, 'warmUpSeconds' | 'seconds'>>,
     pids?: Readonly<Record<string, number>>,
   ): Promise<Measured>;
+  /** Does something else than a load; with the share of the machine that others took meanwhile. */
+  watch<T>(work: () => Promise<T>): Promise<{ result: T; othersShare: number }>;
   /** Has something released when the scenario ends, in the reverse order, however it ends. */
   own(release: () => Promise<void>): void;
   /** Data folder of the run: cost curves measured by one side are found by the others. */

@@ -3,6 +3,8 @@ import { type Part, spread } from './statistics.js';
 
 /** A generator that took more of the machine than this has to be mentioned. */
 const LARGE_GENERATOR_SHARE = 0.15;
+/** More late sends than this have to be mentioned. */
+const LARGE_LATE_SHARE = 0.01;
 /** More than this share of the machine taken by others makes a round doubtful. */
 const DISTURBED_SHARE = 0.03;
 
@@ -12,7 +14,9 @@ export class Tally {
   readonly #faults: string[] = [];
   readonly #notes = new Set<string>();
   #generatorCpuShare = 0;
+  #lateShare = 0;
   #disturbed = 0;
+  #othersShare = 0;
   #loads = 0;
   #answersChecked = 0;
 
@@ -36,9 +40,16 @@ export class Tally {
     if (load.wrong > 0) this.#faults.push(`${side}: ${load.wrong} of ${load.checked} answers are wrong`);
     if (load.generatorLimit) this.note(`${side}: the generator was the limit: ${load.generatorLimit}`);
     this.#generatorCpuShare = Math.max(this.#generatorCpuShare, load.cpuShare);
+    this.#lateShare = Math.max(this.#lateShare, load.lateShare);
     this.#answersChecked += load.checked;
+    this.watched(load.othersShare);
+  }
+
+  /** What others took of the machine during a measurement. */
+  watched(othersShare: number): void {
     this.#loads++;
-    if (load.othersShare > DISTURBED_SHARE) this.#disturbed++;
+    this.#othersShare = Math.max(this.#othersShare, othersShare);
+    if (othersShare > DISTURBED_SHARE) this.#disturbed++;
   }
 
   figure(side: string, name: string, value: number): void {
@@ -66,8 +77,17 @@ export class Tally {
         `the generator took up to ${percent}% of the machine; a server alone on it would answer more, the faster side the more so`,
       );
     }
+    if (this.#lateShare > LARGE_LATE_SHARE) {
+      const percent = (this.#lateShare * 100).toFixed(0);
+      this.note(
+        `with the machine full, the generator got the CPU late for up to ${percent}% of the requests of a load; their latency counts from when they should have been sent`,
+      );
+    }
     if (this.#disturbed > 0) {
-      this.note(`${this.#disturbed} of ${this.#loads} loads were disturbed: others took CPU meanwhile`);
+      const percent = (this.#othersShare * 100).toFixed(0);
+      this.note(
+        `${this.#disturbed} of ${this.#loads} measurements were disturbed: others took up to ${percent}% of the machine`,
+      );
     }
     const sides: Record<string, Side> = {};
     for (const [side, figures] of this.#figures) {

@@ -1,6 +1,26 @@
 import type { Scenario } from '../run/scenario.js';
+import { cold } from './cold.js';
+import { connections } from './connections.js';
+import { depth } from './depth.js';
+import { idle } from './idle.js';
+import { int8VsFp32 } from './int8-vs-fp32.js';
 import { lone } from './lone.js';
 import { overhead } from './overhead.js';
+import { peers } from './peers.js';
+import { plannerVsPadding } from './planner-vs-padding.js';
 import { servedVsRaw } from './served-vs-raw.js';
+import { slo } from './slo.js';
 
-export const SCENARIOS: readonly Scenario[] = [servedVsRaw, overhead, lone];
+export const SCENARIOS: readonly Scenario[] = [
+  servedVsRaw,
+  plannerVsPadding,
+  int8VsFp32,
+  peers,
+  overhead,
+  lone,
+  slo,
+  depth,
+  connections,
+  idle,
+  cold,
+];

@@ -17,7 +17,11 @@ export const lone: Scenario = {
     const tally = new Tally();
     await interleave(bench.options.rounds, [
       async () => {
-        const { p50Ms, p99Ms } = await load.raw.lone(load.sentences, bench.options.seconds);
+        const { result, othersShare } = await bench.watch(() =>
+          load.raw.lone(load.sentences, bench.options.seconds),
+        );
+        tally.watched(othersShare);
+        const { p50Ms, p99Ms } = result;
         tally.figure('raw', 'p50Ms', p50Ms);
         tally.figure('raw', 'p99Ms', p99Ms);
         bench.say(`  raw: p50 ${p50Ms.toFixed(2)} ms`);

@@ -25,7 +25,10 @@ export const servedVsRaw: Scenario = {
     };
     await interleave(bench.options.rounds, [
       async () => {
-        const rate = await load.raw.loop(load.sentences, bench.options.seconds);
+        const { result: rate, othersShare } = await bench.watch(() =>
+          load.raw.loop(load.sentences, bench.options.seconds),
+        );
+        tally.watched(othersShare);
         tally.figure('raw', FIGURE, rate);
         bench.say(`  raw: ${rate.toFixed(0)} sentences/s`);
       },

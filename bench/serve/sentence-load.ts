@@ -8,7 +8,7 @@ export class SentenceLoad {
   private constructor(
     readonly sentences: readonly string[],
     readonly raw: RawSide,
-    private readonly vectors: ReadonlyMap<string, readonly number[]>,
+    readonly vectors: ReadonlyMap<string, readonly number[]>,
   ) {}
 
   static async prepare(bench: Bench): Promise<SentenceLoad> {

@@ -1,0 +1,42 @@
+import { MINILM } from '#test/support/minilm.js';
+import type { Bench, Scenario } from '../run/scenario.js';
+import { median } from '../run/statistics.js';
+import { Tally } from '../run/tally.js';
+import { rememberedRate } from '../serve/found-rate.js';
+import { predictUrl, serve } from '../serve/millrace.js';
+import { SentenceLoad } from '../serve/sentence-load.js';
+import { closedPeak, LATENCY_LIMIT_MS, openLoad, sustainedRate, type Target } from '../serve/sustained.js';
+
+const CONNECTIONS = 5000;
+/** Of the rate that can be sustained. */
+const SHARE = 0.8;
+
+async function rateFor(bench: Bench, target: Target): Promise<number> {
+  const known = await rememberedRate(bench);
+  if (known) return known;
+  bench.say('slo has not been run on this machine: looking for the rate that can be sustained...');
+  const peak = await closedPeak(bench, target);
+  return await sustainedRate(bench, target, peak.requestsPerSecond, 0, () => undefined);
+}
+
+export const connections: Scenario = {
+  name: 'connections',
+  summary: `p99 with ${CONNECTIONS} open connections at ${SHARE * 100}% of the rate found by slo (limit / p99)`,
+  async run(bench) {
+    const load = await SentenceLoad.prepare(bench);
+    const served = await serve(bench, { models: [MINILM] });
+    const target: Target = { url: predictUrl(served, MINILM), pids: served.pids, ...load.requests() };
+    const rate = SHARE * (await rateFor(bench, target));
+    const tally = new Tally();
+    for (let round = 0; round < bench.options.rounds; round++) {
+      const measured = await openLoad(bench, target, rate, { seed: round, connections: CONNECTIONS });
+      tally.add('served', measured);
+      bench.say(`  ${rate.toFixed(0)} requests/s: p99 ${measured.latencyMs.p99.toFixed(0)} ms`);
+    }
+    const p99 = median(tally.values('served', 'p99Ms'));
+    return tally.outcome([{ name: 'limit / p99', ratio: LATENCY_LIMIT_MS / p99, bar: 1 }], {
+      connections: CONNECTIONS,
+      requestsPerSecond: rate,
+    });
+  },
+};
