@@ -28,6 +28,7 @@ export class ServedModel {
     logger: Logger,
   ): Promise<ServedModel> {
     const { manifest, modelFile } = prepared;
+    requireAllowed(manifest, settings, logger);
     const threads = settings.sessionThreads || manifest.session.threads || defaultThreads(manifest);
     let sessions: SessionPool;
     try {
@@ -35,6 +36,7 @@ export class ServedModel {
         modelFile,
         device: settings.device,
         session: manifest.session,
+        simulate: manifest.simulate,
       });
     } catch (cause) {
       throw new StartupError(
@@ -54,6 +56,18 @@ export class ServedModel {
   async close(): Promise<void> {
     await this.sessions.release();
   }
+}
+
+/** Its times are made up: nobody may serve it without knowing. @throws StartupError unless it is allowed. */
+function requireAllowed({ name, simulate }: Manifest, settings: Settings, logger: Logger): void {
+  if (!simulate) return;
+  if (!settings.allowSimulated) {
+    throw new StartupError(
+      `The model ${name} simulates a device (runMs ${simulate.runMs}, itemMs ${simulate.itemMs}).`,
+      'Set MILLRACE_ALLOW_SIMULATED=true to serve it all the same, or take "simulate" out of its model.yaml.',
+    );
+  }
+  logger.warn({ model: name, ...simulate }, 'this model runs on a simulated device: its times are made up');
 }
 
 function defaultThreads(manifest: Manifest): number {
@@ -90,7 +104,13 @@ async function curveOf(
   const [session] = sessions.clients;
   if (!session) throw new Error('a model without sessions');
   const onnxruntimeVersion = ONNXRUNTIME_VERSION;
-  const key = { modelSha256, onnxruntimeVersion, device: session.device, session: manifest.session };
+  const key = {
+    modelSha256,
+    onnxruntimeVersion,
+    device: session.device,
+    session: manifest.session,
+    simulate: manifest.simulate,
+  };
   const stored = await curves.read(key);
   if (stored) return stored;
   const measured = await measureCurve(task, session, manifest.batching);

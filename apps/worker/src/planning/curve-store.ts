@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { arch, cpus } from 'node:os';
 import { join } from 'node:path';
-import type { Logger, SessionOptions } from '@millrace/shared';
+import type { Logger, SessionOptions, SimulatedDevice } from '@millrace/shared';
 import { z } from 'zod';
 import { CostCurve } from './cost-curve.js';
 import type { MeasuredCurve } from './measure-curve.js';
@@ -13,6 +13,7 @@ export interface CurveKey {
   onnxruntimeVersion: string;
   device: string;
   session: SessionOptions;
+  simulate?: SimulatedDevice | undefined;
 }
 
 const number = z.number().finite().min(0);
@@ -55,10 +56,10 @@ export class CurveStore {
   }
 
   #path(key: CurveKey): string {
-    const { modelSha256, onnxruntimeVersion, device, session } = key;
+    const { modelSha256, onnxruntimeVersion, device, session, simulate } = key;
     // Thread count doesn't change one session's own time.
     const { threads: _, ...options } = session;
-    const text = JSON.stringify([modelSha256, onnxruntimeVersion, device, options]);
+    const text = JSON.stringify([modelSha256, onnxruntimeVersion, device, options, simulate]);
     return join(this.#folder, `${createHash('sha256').update(text).digest('hex').slice(0, 16)}.json`);
   }
 }

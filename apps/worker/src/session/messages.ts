@@ -1,4 +1,4 @@
-import type { Datatype, SessionOptions } from '@millrace/shared';
+import type { Datatype, SessionOptions, SimulatedDevice } from '@millrace/shared';
 
 /**
  * What passes between a session client and its thread. Buffers are moved, not copied: a tensor that was
@@ -17,6 +17,7 @@ export interface SessionThreadOptions {
   modelFile: string;
   device: 'cpu' | 'cuda';
   session: SessionOptions;
+  simulate?: SimulatedDevice | undefined;
 }
 
 export type ToSession = { type: 'run'; id: number; inputs: WireTensor[] } | { type: 'release' };

@@ -1,7 +1,7 @@
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import type { SessionOptions } from '@millrace/shared';
+import type { SessionOptions, SimulatedDevice } from '@millrace/shared';
 import { InferenceSession } from 'onnxruntime-node';
-import type { FromSession, SessionThreadOptions, ToSession } from './messages.js';
+import type { FromSession, SessionThreadOptions, ToSession, WireTensor } from './messages.js';
 import { fromOrt, toOrt } from './ort-tensors.js';
 
 /**
@@ -48,11 +48,22 @@ async function load(): Promise<{ session: InferenceSession; device: 'cpu' | 'cud
   }
 }
 
+function simulatedMs({ runMs, itemMs }: SimulatedDevice, inputs: readonly WireTensor[]): number {
+  return runMs + itemMs * (inputs[0]?.shape[0] ?? 0);
+}
+
+/** Blocks this thread as a run does, but leaves the core to others. */
+function sleepUntil(at: number): void {
+  const ms = at - performance.now();
+  if (ms > 0) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
 async function run(session: InferenceSession, message: Extract<ToSession, { type: 'run' }>): Promise<void> {
   try {
     const feeds = Object.fromEntries(message.inputs.map((tensor) => [tensor.name, toOrt(tensor)]));
     const began = performance.now();
     const results = await session.run(feeds);
+    if (options.simulate) sleepUntil(began + simulatedMs(options.simulate, message.inputs));
     const runMs = performance.now() - began;
     const outputs = Object.entries(results).map(([name, tensor]) => fromOrt(name, tensor));
     send(

@@ -1,4 +1,4 @@
-import type { ErrorCode, ModelDescription, Tensor } from '@millrace/shared';
+import type { ErrorCode, Manifest, ModelDescription, Tensor } from '@millrace/shared';
 import type { WireTensor } from '../session/messages.js';
 
 /** One item as it came: its bytes of each input tensor, and that tensor's datatype and inner shape. */
@@ -55,6 +55,11 @@ export interface Task {
   readonly sampleSizes: readonly number[];
   /** An item of about this size that the model takes, with made-up content. */
   sample(size: number): Prepared;
+}
+
+/** The platform's name in metadata: a simulated device is never passed off as a real one. */
+export function platformOf({ simulate }: Manifest): string {
+  return simulate ? 'onnxruntime_onnx_on_simulated_device' : 'onnxruntime_onnx';
 }
 
 export function isFault(result: Prepared | ItemFault): result is ItemFault {

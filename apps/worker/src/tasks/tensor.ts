@@ -10,7 +10,15 @@ import {
 } from '@millrace/shared';
 import type { WireTensor } from '../session/messages.js';
 import { splitOutputs } from './split-outputs.js';
-import type { ItemFault, ItemOutput, Prepared, RawInput, RawItem, Task } from './task.js';
+import {
+  type ItemFault,
+  type ItemOutput,
+  type Prepared,
+  platformOf,
+  type RawInput,
+  type RawItem,
+  type Task,
+} from './task.js';
 
 /** Widths of dimensions of any size at which a model is measured. */
 const SAMPLE_WIDTHS = [1, 32, 256];
@@ -28,7 +36,7 @@ export class TensorTask implements Task {
       name: manifest.name,
       version: manifest.version,
       task: manifest.task,
-      platform: 'onnxruntime_onnx',
+      platform: platformOf(manifest),
       inputs: manifest.inputs,
       outputs: manifest.outputs,
       limits: { maxRequestItems: manifest.limits.maxRequestItems },

@@ -2,7 +2,14 @@ import type { ModelDescription, TextEmbeddingManifest } from '@millrace/shared';
 import type { WireTensor } from '../session/messages.js';
 import type { PreprocessPool } from './preprocess-pool.js';
 import { splitOutputs } from './split-outputs.js';
-import type { ItemFault, ItemOutput, Prepared, RawItem, Task } from './task.js';
+import {
+  type ItemFault,
+  type ItemOutput,
+  type Prepared,
+  platformOf,
+  type RawItem,
+  type Task,
+} from './task.js';
 import { TEXT_NOT_UTF8, TEXT_TRUNCATED } from './tokenize-task.js';
 
 /** What doors of every text-embedding model take and give. */
@@ -26,7 +33,7 @@ export class TextEmbedding implements Task {
       name: manifest.name,
       version: manifest.version,
       task: manifest.task,
-      platform: 'onnxruntime_onnx',
+      platform: platformOf(manifest),
       inputs: [{ name: TEXT_INPUT, datatype: 'BYTES', shape: [-1] }],
       outputs: [{ name: EMBEDDING_OUTPUT, datatype: 'FP32', shape: [-1, manifest.embedding.dimensions] }],
       limits: { maxRequestItems: manifest.limits.maxRequestItems, maxTokens: manifest.text.maxTokens },

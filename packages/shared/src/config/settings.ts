@@ -258,6 +258,13 @@ export const SETTINGS = {
     help: 'cpu or cuda. If CUDA cannot be loaded, the worker says so loudly and uses the CPU.',
     schema: z.enum(['cpu', 'cuda']).default('cpu'),
   },
+  allowSimulated: {
+    env: 'MILLRACE_ALLOW_SIMULATED',
+    flag: 'allow-simulated',
+    of: 'worker',
+    help: 'Serve models whose manifest simulates a device. Their times mean nothing but to a benchmark.',
+    schema: flag.default(false),
+  },
   preprocessThreads: {
     env: 'MILLRACE_PREPROCESS_THREADS',
     flag: 'preprocess-threads',

@@ -106,6 +106,13 @@ const session = z.strictObject({
   disabledOptimizers: z.array(z.string()).default([]),
 });
 
+const simulate = z.strictObject({
+  /** What a run takes at least whatever is in it, in ms. */
+  runMs: z.number().min(0),
+  /** What each item adds to that, in ms. */
+  itemMs: z.number().min(0).default(0),
+});
+
 const common = {
   name,
   version: z
@@ -119,6 +126,8 @@ const common = {
   build,
   batching: batching.prefault({}),
   session: session.prefault({}),
+  /** Runs take this long, whatever the model takes: a stand-in for a device that isn't there. */
+  simulate: simulate.optional(),
   limits: z
     .strictObject({
       /** Most items in one request. */
@@ -159,3 +168,4 @@ export type ModelSource = z.output<typeof source>;
 export type ModelFile = z.output<typeof file>;
 export type BatchingOptions = z.output<typeof batching>;
 export type SessionOptions = z.output<typeof session>;
+export type SimulatedDevice = z.output<typeof simulate>;
