@@ -18,6 +18,8 @@ export interface SessionThreadOptions {
   device: 'cpu' | 'cuda';
   session: SessionOptions;
   simulate?: SimulatedDevice | undefined;
+  /** Writes onnxruntime's own profile to files whose paths begin with this, when the session is released. */
+  profilePrefix?: string;
 }
 
 export type ToSession = { type: 'run'; id: number; inputs: WireTensor[] } | { type: 'release' };

@@ -25,6 +25,7 @@ function ortOptions(session: SessionOptions, device: 'cpu' | 'cuda'): InferenceS
     interOpNumThreads: 1,
     executionMode: 'sequential',
     enableCpuMemArena: true,
+    ...(options.profilePrefix ? { enableProfiling: true, profileFilePrefix: options.profilePrefix } : {}),
     // Failures come back as errors; onnxruntime's own lines would put clients' inputs into the log.
     logSeverityLevel: 4,
     extra: {
@@ -82,6 +83,7 @@ try {
   port.on('message', (message: ToSession) => {
     chain = chain.then(async () => {
       if (message.type === 'run') return run(session, message);
+      if (options.profilePrefix) session.endProfiling();
       await session.release();
       port.close();
     });
