@@ -28,7 +28,12 @@ describe('a comparison of encoders', () => {
     expect(candidate.cosineMean).to.be.below(0.9);
     expect(candidate.cosineLowest).to.be.at.most(candidate.cosineMean);
     expect(candidate.rankCorrelation).to.be.below(0.9);
-    expect([...stages]).to.deep.equal(['reference', 'candidate']);
+    expect([...stages]).to.deep.equal([
+      'reference',
+      'candidate',
+      'reference among mates',
+      'candidate among mates',
+    ]);
   });
 
   it('needs three texts', async () => {

@@ -57,8 +57,14 @@ export async function compareEncoders(
     const right = await alone(baseline, texts, 'reference', comparison.onProgress);
     const other = await alone(contender, texts, 'candidate', comparison.onProgress);
     return {
-      reference: { bytes: reference.length, ...(await figures(baseline, right, right, comparison)) },
-      candidate: { bytes: candidate.length, ...(await figures(contender, other, right, comparison)) },
+      reference: {
+        bytes: reference.length,
+        ...(await figures(baseline, right, right, comparison, 'reference')),
+      },
+      candidate: {
+        bytes: candidate.length,
+        ...(await figures(contender, other, right, comparison, 'candidate')),
+      },
     };
   } finally {
     await baseline.release();
@@ -71,6 +77,7 @@ async function figures(
   embeddings: readonly Float32Array[],
   right: readonly Float32Array[],
   comparison: Comparison,
+  stage: string,
 ): Promise<Omit<EncoderFigures, 'bytes'>> {
   const { seed = 1, measureMs = 3000 } = comparison;
   const cosines = embeddings.map((embedding, i) => cosine(embedding, right[i] ?? embedding));
@@ -78,7 +85,7 @@ async function figures(
     cosineMean: cosines.reduce((sum, value) => sum + value, 0) / cosines.length,
     cosineLowest: Math.min(...cosines),
     rankCorrelation: rankCorrelation(pairwiseCosines(embeddings), pairwiseCosines(right)),
-    mateDifference: await mateDifference(session, embeddings, comparison),
+    mateDifference: await mateDifference(session, embeddings, comparison, `${stage} among mates`),
     itemsPerSecond: await speed(session, seed, measureMs),
   };
 }
@@ -111,7 +118,8 @@ async function embed(
 async function mateDifference(
   session: ort.InferenceSession,
   lone: readonly Float32Array[],
-  { texts, seed = 1, maxTokens = 256, mateTrials = texts.length }: Comparison,
+  { texts, seed = 1, maxTokens = 256, mateTrials = texts.length, onProgress = () => {} }: Comparison,
+  stage: string,
 ): Promise<number> {
   const random = seededRandom(seed);
   const below = (limit: number): number => Math.floor(random() * limit);
@@ -126,6 +134,7 @@ async function mateDifference(
     mixed?.forEach((value, i) => {
       largest = Math.max(largest, Math.abs(value - (single?.[i] ?? Number.NaN)));
     });
+    onProgress(stage, (trial + 1) / mateTrials);
   }
   return largest;
 }
