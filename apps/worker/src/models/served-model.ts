@@ -1,13 +1,20 @@
 import { availableParallelism } from 'node:os';
-import { type Logger, type Manifest, type Settings, StartupError } from '@millrace/shared';
+import {
+  type Logger,
+  type Manifest,
+  type SessionOptions,
+  type Settings,
+  StartupError,
+} from '@millrace/shared';
 import type { CostCurve } from '../planning/cost-curve.js';
-import type { CurveStore } from '../planning/curve-store.js';
+import type { CurveKey, CurveStore } from '../planning/curve-store.js';
 import { type MeasuredCurve, measureCurve } from '../planning/measure-curve.js';
 import { ONNXRUNTIME_VERSION, SessionPool } from '../session/session-pool.js';
 import type { PreprocessPool } from '../tasks/preprocess-pool.js';
 import type { Task } from '../tasks/task.js';
 import { TensorTask } from '../tasks/tensor.js';
 import { TextEmbedding } from '../tasks/text-embedding.js';
+import { TuningStore } from '../tuning/tuning-store.js';
 import type { PreparedModel } from './prepare.js';
 
 /** A model loaded into its sessions and warm. */
@@ -17,6 +24,8 @@ export class ServedModel {
     readonly task: Task,
     readonly sessions: SessionPool,
     readonly curve: CostCurve,
+    /** What its sessions were opened with: the tuned options of this machine, or the manifest's. */
+    readonly options: SessionOptions,
   ) {}
 
   /** @throws StartupError when onnxruntime can't load the model. */
@@ -27,30 +36,22 @@ export class ServedModel {
     curves: CurveStore,
     logger: Logger,
   ): Promise<ServedModel> {
-    const { manifest, modelFile } = prepared;
+    const { manifest } = prepared;
     requireAllowed(manifest, settings, logger);
-    const threads = settings.sessionThreads || manifest.session.threads || defaultThreads(manifest);
-    let sessions: SessionPool;
-    try {
-      sessions = await SessionPool.open(threads, {
-        modelFile,
-        device: settings.device,
-        session: manifest.session,
-        simulate: manifest.simulate,
-      });
-    } catch (cause) {
-      throw new StartupError(
-        `The model ${manifest.name} cannot be loaded: ${(cause as Error).message}`,
-        'Check the session options in its model.yaml; delete its folder in the cache to have it built anew.',
-        { cause },
-      );
-    }
+    const tuned = await new TuningStore(settings.dataDir, logger).read(
+      { modelSha256: prepared.modelSha256, onnxruntimeVersion: ONNXRUNTIME_VERSION, device: settings.device },
+      manifest.session,
+    );
+    const opened =
+      (tuned && (await openTuned(prepared, settings, tuned, logger))) ??
+      (await openSessions(prepared, settings, manifest.session));
+    const { sessions, options } = opened;
     const warning = sessions.clients[0]?.warning;
     if (warning) logger.error({ model: manifest.name }, `${warning} - serving on the CPU instead`);
     const task = taskOf(prepared, preprocess);
     await warmUp(task, sessions);
-    const { curve } = await curveOf(prepared, task, sessions, curves);
-    return new ServedModel(manifest, task, sessions, curve);
+    const { curve } = await curveOf(prepared, task, sessions, options, curves);
+    return new ServedModel(manifest, task, sessions, curve, options);
   }
 
   async close(): Promise<void> {
@@ -70,11 +71,60 @@ function requireAllowed({ name, simulate }: Manifest, settings: Settings, logger
   logger.warn({ model: name, ...simulate }, 'this model runs on a simulated device: its times are made up');
 }
 
-function defaultThreads(manifest: Manifest): number {
-  return Math.max(1, Math.floor(availableParallelism() / manifest.session.intraOpThreads));
+interface Opened {
+  sessions: SessionPool;
+  options: SessionOptions;
 }
 
-function taskOf({ manifest, files }: PreparedModel, preprocess: PreprocessPool): Task {
+/** @throws StartupError when onnxruntime can't load the model with these options. */
+async function openSessions(
+  { manifest, modelFile }: PreparedModel,
+  settings: Settings,
+  options: SessionOptions,
+): Promise<Opened> {
+  const threads = settings.sessionThreads || options.threads || defaultThreads(options);
+  try {
+    const sessions = await SessionPool.open(threads, {
+      modelFile,
+      device: settings.device,
+      session: options,
+      simulate: manifest.simulate,
+    });
+    return { sessions, options };
+  } catch (cause) {
+    throw new StartupError(
+      `The model ${manifest.name} cannot be loaded: ${(cause as Error).message}`,
+      'Check the session options in its model.yaml; delete its folder in the cache to have it built anew.',
+      { cause },
+    );
+  }
+}
+
+/** A choice that no longer loads must not keep the model from being served. */
+async function openTuned(
+  prepared: PreparedModel,
+  settings: Settings,
+  tuned: SessionOptions,
+  logger: Logger,
+): Promise<Opened | undefined> {
+  try {
+    return await openSessions(prepared, settings, tuned);
+  } catch (error) {
+    logger.error(
+      { model: prepared.manifest.name, err: error },
+      'the tuned session options no longer load; serving with those of model.yaml - run `millrace tune` again',
+    );
+    return undefined;
+  }
+}
+
+/** One session a core, or a share of them each. */
+export function defaultThreads({ intraOpThreads }: SessionOptions): number {
+  return Math.max(1, Math.floor(availableParallelism() / intraOpThreads));
+}
+
+/** @throws StartupError when the manifest names a tokenizer that is not among the model's files. */
+export function taskOf({ manifest, files }: PreparedModel, preprocess: PreprocessPool): Task {
   if (manifest.task === 'tensor') return new TensorTask(manifest);
   const tokenizerFile = files[manifest.text.tokenizer];
   if (!tokenizerFile) {
@@ -96,25 +146,28 @@ async function warmUp(task: Task, sessions: SessionPool): Promise<void> {
 
 /** The curve stored for this model and machine, or measured now and stored. */
 async function curveOf(
-  { manifest, modelSha256 }: PreparedModel,
+  prepared: PreparedModel,
   task: Task,
   sessions: SessionPool,
+  options: SessionOptions,
   curves: CurveStore,
 ): Promise<MeasuredCurve> {
   const [session] = sessions.clients;
   if (!session) throw new Error('a model without sessions');
-  const onnxruntimeVersion = ONNXRUNTIME_VERSION;
-  const key = {
-    modelSha256,
-    onnxruntimeVersion,
-    device: session.device,
-    session: manifest.session,
-    simulate: manifest.simulate,
-  };
+  const key = { ...curveKey(prepared, session.device, options), simulate: prepared.manifest.simulate };
   const stored = await curves.read(key);
   if (stored) return stored;
-  const measured = await measureCurve(task, session, manifest.batching);
+  const measured = await measureCurve(task, session, prepared.manifest.batching);
   // A data folder that can't be written costs the next start a measurement, nothing else.
   await curves.write(key, measured).catch(() => undefined);
   return measured;
+}
+
+/** What the curve of a model's session is stored under. */
+export function curveKey(
+  { modelSha256 }: Pick<PreparedModel, 'modelSha256'>,
+  device: 'cpu' | 'cuda',
+  session: SessionOptions,
+): CurveKey {
+  return { modelSha256, onnxruntimeVersion: ONNXRUNTIME_VERSION, device, session };
 }
