@@ -1,7 +1,7 @@
 import type { ModelDescription } from '@millrace/shared';
 
 /** What a child process tells `millrace up` over its channel. Types only. */
-export type FromChild = Ready | Refused | Progress;
+export type FromChild = Ready | Refused | Progress | Loaded;
 
 /** Once: it serves. A gateway says where, a worker says what. */
 export interface Ready {
@@ -26,4 +26,14 @@ export interface Progress {
   /** 0 to 1, of this step. */
   fraction: number;
   detail?: string;
+}
+
+/** What a load process measured, for `millrace tune`. */
+export interface Loaded {
+  type: 'loaded';
+  /** Requests a second that were answered with 200. */
+  requestsPerSecond: number;
+  /** Requests without such an answer, and why the first of them had none. */
+  failed: number;
+  reason?: string;
 }

@@ -1,17 +1,26 @@
 import type { Settings } from '@millrace/shared';
 import { Command } from 'commander';
+import { compareCommand } from './commands/compare.js';
 import { runGateway } from './commands/gateway.js';
 import { makeKey } from './commands/keys.js';
 import { listModelsCommand, prepareModels } from './commands/models.js';
+import { profileCommand } from './commands/profile.js';
+import { TUNE_SECONDS, tuneCommand } from './commands/tune.js';
 import { runWorker } from './commands/worker.js';
 import type { Host } from './host.js';
 import { addSettingFlags, settingsFrom } from './setting-flags.js';
+import { loadCommand } from './tuning/load.js';
 import { up } from './up/up.js';
 
 const SETTINGS_NOTE = '\nEvery setting is a flag or an environment variable (in brackets); a flag wins.';
 
 /** What a command comes to: the process's exit code. */
-type Action = (settings: Settings, host: Host, argument: string | undefined) => Promise<number>;
+type Action = (
+  settings: Settings,
+  host: Host,
+  argument: string | undefined,
+  options: Record<string, string | boolean>,
+) => Promise<number>;
 
 /** The whole command line. `exitWith` receives the exit code of the command that ran. */
 export function buildProgram(host: Host, exitWith: (code: number) => void): Command {
@@ -30,7 +39,7 @@ export function buildProgram(host: Host, exitWith: (code: number) => void): Comm
     addSettingFlags(command, audience).action(async (...given: unknown[]) => {
       const [argument] = given;
       const named = typeof argument === 'string' ? argument : undefined;
-      exitWith(await act(settingsFrom(command, host.env), host, named));
+      exitWith(await act(settingsFrom(command, host.env), host, named, command.opts()));
     });
     return command;
   };
@@ -54,6 +63,29 @@ export function buildProgram(host: Host, exitWith: (code: number) => void): Comm
   add(models, 'prepare [NAME]', 'all', prepareModels).description(
     'Fetch, check and build a model, or all that would be served.',
   );
+  add(models, 'compare <NAME>', 'all', (settings, host, name = '') =>
+    compareCommand(settings, host, name),
+  ).description('Compare a quantized model with its FP32 original, on its held-out samples.');
+
+  add(program, 'profile <MODEL>', 'worker', (settings, host, name = '', options) =>
+    profileCommand(settings, host, name, options),
+  )
+    .option('--measure', 'Measure the cost curve anew instead of showing the stored one.')
+    .option('--out <FILE>', 'Where the drawing of the curve goes. [default: MODEL-curve.svg]')
+    .description('Show what runs of a model cost on this machine: its cost curve, drawn, and its nodes.');
+  add(program, 'tune <MODEL>', 'worker', (settings, host, name = '', options) =>
+    tuneCommand(settings, host, name, options),
+  )
+    .option('--seconds <N>', `About how long it may take. [default: ${TUNE_SECONDS}]`)
+    .option(
+      '--tolerance <X>',
+      'How far outputs may be from those of the options in model.yaml. [default: 0.05]',
+    )
+    .description('Find the session options that serve most on this machine, and store them for serving.');
+  program
+    .command('load <SPEC>', { hidden: true })
+    .description('Load a server; started by `millrace tune`.')
+    .action(async (spec: string) => exitWith(await loadCommand(spec, host)));
 
   program
     .command('keys <NAME>')

@@ -1,0 +1,24 @@
+import type { Settings } from '@millrace/shared';
+import type { PreparedModel } from '@millrace/worker';
+import type { Host } from '../host.js';
+import { loadWorker } from '../peers.js';
+import { openProgress } from '../progress.js';
+
+/** Fetches and builds a model where that isn't done yet, showing its progress. */
+export async function prepareShowing(settings: Settings, host: Host, name: string): Promise<PreparedModel> {
+  const { prepareModel } = await loadWorker();
+  const { modelsDir, cacheDir } = settings;
+  const progress = openProgress(host);
+  try {
+    return await prepareModel({
+      modelsDir,
+      cacheDir,
+      name,
+      env: host.env,
+      signal: host.stop.asked,
+      onProgress: progress.show,
+    });
+  } finally {
+    progress.close();
+  }
+}
