@@ -1,4 +1,4 @@
-import { loadManifest, type Settings } from '@millrace/shared';
+import type { Settings } from '@millrace/shared';
 import type { ModelComparison } from '@millrace/worker';
 import type { Host } from '../host.js';
 import { loadWorker } from '../peers.js';
@@ -8,8 +8,8 @@ import { tableLines } from '../tuning/table.js';
 
 /** `millrace models compare NAME`: what quantizing a model costs and brings. */
 export async function compareCommand(settings: Settings, host: Host, name: string): Promise<number> {
-  await loadManifest(settings.modelsDir, name);
   const prepared = await prepareShowing(settings, host, name);
+  if (!prepared) return 1;
   const { compareModel } = await loadWorker();
   const { asked } = host.stop;
   const progress = openProgress(host);

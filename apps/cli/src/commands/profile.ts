@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { createLogger, loadManifest, type Settings } from '@millrace/shared';
+import { createLogger, type Settings } from '@millrace/shared';
 import type { ModelProfile } from '@millrace/worker';
 import type { Host } from '../host.js';
 import { loadWorker } from '../peers.js';
@@ -21,8 +21,8 @@ export async function profileCommand(
   name: string,
   { measure = false, out = `${name}-curve.svg` }: ProfileOptions,
 ): Promise<number> {
-  await loadManifest(settings.modelsDir, name);
   const prepared = await prepareShowing(settings, host, name);
+  if (!prepared) return 1;
   const { profileModel } = await loadWorker();
   const logger = createLogger(settings.logLevel, { process: 'profile' });
   const profile = await profileModel(prepared, settings, logger, { measure });

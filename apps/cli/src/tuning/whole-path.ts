@@ -122,7 +122,11 @@ export class WholePath {
     child.onMessage((message) => {
       if (message.type === 'loaded') result = message;
     });
+    const { asked } = this.host.stop;
+    const end = (): void => child.signal('SIGTERM');
+    asked.addEventListener('abort', end);
     const how = await child.ended;
+    asked.removeEventListener('abort', end);
     return result ?? { requestsPerSecond: 0, failed: 1, reason: `the load ended with ${how}` };
   }
 }
