@@ -30,9 +30,21 @@ export function sentenceLengths(count: number, seed: number): number[] {
 
 /** The bench's sentences: the same ones each time. */
 export function makeSentences(vocabulary: readonly string[], count = SENTENCES, seed = SEED): string[] {
-  const random = seeded(seed + 1);
-  const word = (): string => vocabulary[Math.floor(random() * vocabulary.length)] ?? '';
-  return sentenceLengths(count, seed).map((tokens) =>
-    Array.from({ length: tokens - SPECIAL_TOKENS }, word).join(' '),
-  );
+  const word = wordsOf(vocabulary, seed + 1);
+  return sentenceLengths(count, seed).map((tokens) => textOf(tokens, word));
+}
+
+/** Texts of so many tokens each. */
+export function makeTexts(vocabulary: readonly string[], count: number, tokens: number): string[] {
+  const word = wordsOf(vocabulary, SEED);
+  return Array.from({ length: count }, () => textOf(tokens, word));
+}
+
+function wordsOf(vocabulary: readonly string[], seed: number): () => string {
+  const random = seeded(seed);
+  return () => vocabulary[Math.floor(random() * vocabulary.length)] ?? '';
+}
+
+function textOf(tokens: number, word: () => string): string {
+  return Array.from({ length: tokens - SPECIAL_TOKENS }, word).join(' ');
 }

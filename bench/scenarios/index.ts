@@ -1,4 +1,5 @@
 import type { Scenario } from '../run/scenario.js';
+import { batchingOnOff } from './batching-on-off.js';
 import { cold } from './cold.js';
 import { connections } from './connections.js';
 import { depth } from './depth.js';
@@ -8,12 +9,14 @@ import { lone } from './lone.js';
 import { overhead } from './overhead.js';
 import { peers } from './peers.js';
 import { plannerVsPadding } from './planner-vs-padding.js';
+import { prefetch } from './prefetch.js';
 import { servedVsRaw } from './served-vs-raw.js';
 import { slo } from './slo.js';
 
 export const SCENARIOS: readonly Scenario[] = [
   servedVsRaw,
   plannerVsPadding,
+  batchingOnOff,
   int8VsFp32,
   peers,
   overhead,
@@ -23,4 +26,5 @@ export const SCENARIOS: readonly Scenario[] = [
   connections,
   idle,
   cold,
+  prefetch,
 ];

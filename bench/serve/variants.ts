@@ -11,7 +11,7 @@ export interface WrittenManifest {
 }
 
 /** Writes a model folder with its manifest and links to the files that lie beside it. */
-async function writeModel(
+export async function writeModel(
   modelsDir: string,
   manifest: WrittenManifest & { name: string },
   files: Readonly<Record<string, string>>,
