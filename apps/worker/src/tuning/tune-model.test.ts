@@ -58,10 +58,11 @@ describe('tuning a model', () => {
   async function served(
     prepared: PreparedModel,
     own = settings,
+    logger = silent,
   ): Promise<{ options: SessionOptions; threads: number }> {
     const pool = new PreprocessPool(1);
     const curves = new CurveStore(own.dataDir, silent);
-    const loaded = await ServedModel.load(prepared, own, pool, curves, silent);
+    const loaded = await ServedModel.load(prepared, own, pool, curves, logger);
     await loaded.close();
     await pool.close();
     return { options: loaded.options, threads: loaded.sessions.clients.length };
@@ -112,6 +113,20 @@ describe('tuning a model', () => {
     );
     await writeFile(path, 'not JSON');
     expect((await served(prepared)).options).to.deep.equal(prepared.manifest.session);
+  });
+
+  it('does not keep it from being served when its choice no longer loads, and says so', async () => {
+    const prepared = await gelu();
+    const { session } = prepared.manifest;
+    // onnxruntime refuses a setting of this length.
+    const choice = { ...session, threads: 1, disabledOptimizers: ['x'.repeat(10_000)] };
+    await storeTuning(settings.dataDir, silent, prepared, settings, choice);
+    const said: string[] = [];
+    const logger = Object.assign(Object.create(silent), {
+      error: (_: unknown, line: string) => said.push(line),
+    });
+    expect((await served(prepared, settings, logger)).options).to.deep.equal(session);
+    expect(said.join()).to.include('no longer load').and.to.include('millrace tune');
   });
 
   it('finds by itself that fusing layer normalizations costs a quarter of a dynamically quantized encoder', async () => {

@@ -13,9 +13,12 @@ export interface TuningKey {
   device: string;
 }
 
+/** More threads than any machine has would hang a start, not fail it. */
+const threads = z.int().min(1).max(256);
+
 const sessionSchema = z.strictObject({
-  threads: z.int().min(1),
-  intraOpThreads: z.int().min(1),
+  threads,
+  intraOpThreads: threads,
   allowSpinning: z.boolean(),
   graphOptimizationLevel: z.enum(['disabled', 'basic', 'extended', 'all']),
   disabledOptimizers: z.array(z.string()),
