@@ -154,7 +154,7 @@ async function curveOf(
 ): Promise<MeasuredCurve> {
   const [session] = sessions.clients;
   if (!session) throw new Error('a model without sessions');
-  const key = { ...curveKey(prepared, session.device, options), simulate: prepared.manifest.simulate };
+  const key = curveKey(prepared, session.device, options);
   const stored = await curves.read(key);
   if (stored) return stored;
   const measured = await measureCurve(task, session, prepared.manifest.batching);
@@ -165,9 +165,10 @@ async function curveOf(
 
 /** What the curve of a model's session is stored under. */
 export function curveKey(
-  { modelSha256 }: Pick<PreparedModel, 'modelSha256'>,
+  { manifest, modelSha256 }: PreparedModel,
   device: 'cpu' | 'cuda',
   session: SessionOptions,
 ): CurveKey {
-  return { modelSha256, onnxruntimeVersion: ONNXRUNTIME_VERSION, device, session };
+  const { simulate } = manifest;
+  return { modelSha256, onnxruntimeVersion: ONNXRUNTIME_VERSION, device, session, simulate };
 }

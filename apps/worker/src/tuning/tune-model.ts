@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import type { Logger, SessionOptions, Settings } from '@millrace/shared';
+import { type Logger, type SessionOptions, type Settings, StartupError } from '@millrace/shared';
 import type { PreparedModel } from '../models/prepare.js';
 import { curveKey, defaultThreads, taskOf } from '../models/served-model.js';
 import { CurveStore } from '../planning/curve-store.js';
@@ -58,9 +58,18 @@ export interface TuneResult {
   samples: SampleItem[];
 }
 
-/** Searches session options by measuring sessions alone: all but what the whole path has to decide. */
+/**
+ * Searches session options by measuring sessions alone: all but what the whole path has to decide.
+ * @throws StartupError for a model on a simulated device.
+ */
 export async function tuneModel(request: TuneRequest): Promise<TuneResult> {
   const { prepared, settings, signal } = request;
+  if (prepared.manifest.simulate) {
+    throw new StartupError(
+      `The model ${prepared.manifest.name} simulates a device, which has no options to tune.`,
+      'Take "simulate" out of its model.yaml.',
+    );
+  }
   const pool = new PreprocessPool(1);
   try {
     const task = taskOf(prepared, pool);
