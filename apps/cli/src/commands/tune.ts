@@ -46,7 +46,11 @@ export async function tuneCommand(
     for (const line of foundLines(found)) host.say(line);
 
     const figures = await measurePaths(host, settings, prepared, found, seconds);
-    const chosen = chooseByPath(figures, MARGIN);
+    const choice = chooseByPath(figures, MARGIN)?.options;
+    if (!choice) {
+      host.say('No options got through without failed requests; nothing was stored.');
+      return 1;
+    }
     const report = {
       model: name,
       at: new Date().toISOString(),
@@ -54,7 +58,6 @@ export async function tuneCommand(
       tolerance,
       ...reportOf(found, figures),
     };
-    const choice = chosen?.options ?? found.manifest;
     const kept = await storeTuning(settings.dataDir, logger, prepared, settings, choice, {
       ...report,
       choice,
@@ -94,13 +97,13 @@ async function measurePaths(
       for (const [i, figure] of round % 2 === 0 ? inTurn : inTurn.reverse()) {
         host.stop.asked.throwIfAborted();
         const { requestsPerSecond, failed, reason } = await path.measure(`${i}`, figure.options, loadMs);
+        host.stop.asked.throwIfAborted();
         figure.rounds.push(requestsPerSecond);
         figure.failed += failed;
         const fault = failed > 0 ? `, ${failed} failed: ${reason ?? 'unknown'}` : '';
         host.say(`  ${optionsText(figure.options)}: ${requestsPerSecond.toFixed(0)} requests/s${fault}`);
       }
     }
-    host.stop.asked.throwIfAborted();
     for (const i of figures.keys()) await path.keepCurves(`${i}`);
     return figures;
   } finally {

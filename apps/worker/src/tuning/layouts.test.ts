@@ -54,13 +54,15 @@ describe('how the cores are shared out', () => {
     expect(medianOf([3, 1, 2])).to.equal(2);
     expect(medianOf([1, 2, 4, 100])).to.equal(3);
     expect(medianOf([])).to.equal(0);
-    const best = figures(1, [120, 118, 20]);
-    expect(chooseByPath([figures(2, [100, 101, 99]), best], 0.03)).to.equal(best);
+    const best = figures(1, [120, 118, 102]);
+    const manifest = figures(2, [100, 101, 99]);
+    expect(chooseByPath([manifest, figures(3, [110, 110, 190]), best], 0.03)).to.equal(best);
   });
 
   it('stays as the manifest has it for a gain within the noise', () => {
     const manifest = figures(2, [100, 100, 100]);
     expect(chooseByPath([manifest, figures(1, [102, 102, 102])], 0.03)).to.equal(manifest);
+    expect(chooseByPath([manifest, figures(1, [150, 150, 90])], 0.03)).to.equal(manifest);
   });
 
   it('is never one that failed requests', () => {

@@ -60,12 +60,16 @@ export function medianOf(rounds: readonly number[]): number {
 }
 
 /**
- * The fastest by its median; the first, the manifest's, unless another is faster by more than `margin`. One
- * that failed requests is out.
+ * The fastest by its median; the first, the manifest's, unless another is faster by more than `margin` and in
+ * every single round, so that a disturbed machine changes nothing. One that failed requests is out.
  */
 export function chooseByPath(figures: readonly PathFigures[], margin: number): PathFigures | undefined {
   const [first, ...others] = figures.filter(({ rounds, failed }) => rounds.length > 0 && failed === 0);
   if (!first) return undefined;
-  const best = others.reduce((a, b) => (medianOf(b.rounds) > medianOf(a.rounds) ? b : a), first);
-  return medianOf(best.rounds) > medianOf(first.rounds) * (1 + margin) ? best : first;
+  const surely = others.filter(
+    ({ rounds }) =>
+      rounds.every((round, i) => round > (first.rounds[i] ?? 0)) &&
+      medianOf(rounds) > medianOf(first.rounds) * (1 + margin),
+  );
+  return surely.reduce((a, b) => (medianOf(b.rounds) > medianOf(a.rounds) ? b : a), surely[0] ?? first);
 }
