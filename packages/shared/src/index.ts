@@ -9,6 +9,7 @@ export * from './contract/stamps.js';
 export * from './contract/tensor.js';
 export { ERRORS, type ErrorCode, type ErrorSpec, isErrorCode } from './errors/codes.js';
 export * from './errors/millrace-error.js';
+export { makeFolder } from './lifecycle/make-folder.js';
 export { RedisClock } from './lifecycle/redis-clock.js';
 export { Releasers } from './lifecycle/releasers.js';
 export { listModels, loadManifest } from './manifest/load.js';

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { renameSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StartupError } from '@millrace/shared';
+import { makeFolder, StartupError } from '@millrace/shared';
 import { socketFolder } from '../redis/socket-folder.js';
 
 const ANSWER_TIMEOUT_MS = 1000;
@@ -103,7 +103,7 @@ class Owner {
 /** Makes the data folder; returns that of its sockets. */
 async function writableFolder(dataDir: string): Promise<string> {
   try {
-    await mkdir(dataDir, { recursive: true, mode: 0o700 });
+    await makeFolder(dataDir, 0o700);
     return await socketFolder(dataDir);
   } catch (cause) {
     if (cause instanceof StartupError) throw cause;

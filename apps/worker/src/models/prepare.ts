@@ -55,7 +55,17 @@ export async function prepareModel(options: PrepareOptions): Promise<PreparedMod
   }
 }
 
-const DISK_CODES = new Set(['ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'ENOTDIR', 'EEXIST', 'EIO']);
+const DISK_CODES = new Set([
+  'ENOENT',
+  'ENOSPC',
+  'EDQUOT',
+  'EROFS',
+  'EACCES',
+  'EPERM',
+  'ENOTDIR',
+  'EEXIST',
+  'EIO',
+]);
 
 /** Whatever a source does wrong has its own error; what is left with these codes is the local disk. */
 function diskFault(error: unknown, dir: string): StartupError | undefined {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { arch, cpus } from 'node:os';
 import { join } from 'node:path';
-import type { Logger, SessionOptions, SimulatedDevice } from '@millrace/shared';
+import { type Logger, makeFolder, type SessionOptions, type SimulatedDevice } from '@millrace/shared';
 import { z } from 'zod';
 import { CostCurve } from './cost-curve.js';
 import type { MeasuredCurve } from './measure-curve.js';
@@ -50,7 +50,7 @@ export class CurveStore {
   async write(key: CurveKey, { curve, points }: MeasuredCurve): Promise<void> {
     const path = this.#path(key);
     const half = `${path}.${process.pid}.part`;
-    await mkdir(this.#folder, { recursive: true });
+    await makeFolder(this.#folder);
     await writeFile(half, JSON.stringify({ machine: machine(), terms: curve.terms, points }, undefined, 2));
     await rename(half, path);
   }

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { dirname } from 'node:path';
 import { kill, pid } from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { makeFolder } from '@millrace/shared';
 
 const POLL_MS = 150;
 const BEAT_MS = 1_000;
@@ -27,7 +28,7 @@ export async function withLock<T>(
   work: () => Promise<T>,
 ): Promise<T> {
   const id = JSON.stringify({ id: randomUUID(), host: hostname(), pid });
-  await mkdir(dirname(path), { recursive: true });
+  await makeFolder(dirname(path));
   held.add(id);
   try {
     await waitAndTake(path, id, signal, onWait);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import type { ModelFile } from '@millrace/shared';
+import { type ModelFile, makeFolder } from '@millrace/shared';
 import { nameOf } from './layout.js';
 import { SourceFailure, type WantedFile } from './types.js';
 
@@ -48,7 +48,7 @@ export async function placeVerified(temporary: string, wanted: WantedFile, workD
   }
   // On the disk before it has its name: a marker must never vouch for what a power cut took back.
   await syncFile(temporary);
-  await mkdir(dirname(wanted.path), { recursive: true });
+  await makeFolder(dirname(wanted.path));
   await rename(temporary, wanted.path);
   const placed = await identity(wanted.path);
   if (placed) await writeMarker(markerPath(wanted.path, workDir), placed.key, wanted.sha256);
