@@ -17,7 +17,8 @@ const INTERRUPTED = 130;
 function usage(): string {
   const width = Math.max(...SCENARIOS.map(({ name }) => name.length));
   return [
-    'npm run bench -- SCENARIO [--seconds N] [--rounds N] [--json] [--peers DIR]',
+    'npm run bench -- SCENARIO [--seconds N] [--rounds N] [--json] [--with-peers] [--peers DIR]',
+    '  --with-peers  also the no-op figures and sustained rates of the peers, in overhead and slo',
     '',
     ...SCENARIOS.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
   ].join('\n');
@@ -30,6 +31,7 @@ async function main(): Promise<number> {
       seconds: { type: 'string', default: String(DEFAULT_SECONDS) },
       rounds: { type: 'string', default: String(LEAST_ROUNDS) },
       json: { type: 'boolean', default: false },
+      'with-peers': { type: 'boolean', default: false },
       peers: { type: 'string', default: process.env.MILLRACE_PEERS || join(ROOT, '..', 'shared', 'peers') },
     },
   });
@@ -51,6 +53,7 @@ async function main(): Promise<number> {
     seconds,
     rounds,
     peersDir: values.peers,
+    withPeers: values['with-peers'],
     cacheDir: join(ROOT, 'bench', '.cache'),
     outDir: join(ROOT, 'bench', 'out'),
   };

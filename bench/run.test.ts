@@ -87,7 +87,7 @@ describe("the bench's tally", () => {
 
   it('ends in a table and one line of JSON', () => {
     const outcome = outcomeOf(LOAD);
-    const options = { seconds: 3, rounds: 3, peersDir: '', cacheDir: '', outDir: '' };
+    const options = { seconds: 3, rounds: 3, peersDir: '', withPeers: false, cacheDir: '', outDir: '' };
     expect(JSON.parse(resultLine('name', options, outcome))).to.deep.include({
       scenario: 'name',
       ratio: 2,

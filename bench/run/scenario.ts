@@ -6,6 +6,8 @@ export interface BenchOptions {
   rounds: number;
   /** Folder of the peers to compare with. */
   peersDir: string;
+  /** Whether scenarios that don't need the peers show their figures too. */
+  withPeers: boolean;
   /** Kept between runs: built models, sentences, what a search found. */
   cacheDir: string;
   outDir: string;

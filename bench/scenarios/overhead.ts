@@ -4,8 +4,10 @@ import { pairedRatio } from '../run/statistics.js';
 import { interleave, Tally } from '../run/tally.js';
 import { IDENTITY, IDENTITY_REQUESTS } from '../serve/identity.js';
 import { predictUrl, type Served, serve } from '../serve/millrace.js';
-
-const CLIENTS = 64;
+import { prepareMinilm } from '../serve/minilm.js';
+import { Peers } from '../serve/peers.js';
+import { SentenceLoad } from '../serve/sentence-load.js';
+import { CLIENTS, closedPeak } from '../serve/sustained.js';
 
 type Target = Pick<Served, 'url' | 'pids'>;
 
@@ -15,6 +17,17 @@ async function answering(bench: Bench, name: string): Promise<Target> {
   bench.own(() => child.stop());
   const { port } = await child.ask(undefined, 'listening');
   return { url: `http://127.0.0.1:${port}`, pids: { gateway: child.pid } };
+}
+
+/** The peers' own cost of a request, beside ours: their bodies are sentences, their answer is one number. */
+async function addPeers(bench: Bench, tally: Tally): Promise<void> {
+  const peers = await Peers.open(bench, await prepareMinilm(), await SentenceLoad.prepare(bench));
+  await interleave(
+    bench.options.rounds,
+    peers.names.map((name) => async () => {
+      tally.add(`${name} no-op`, await peers.use(name, { noop: true }, (peer) => closedPeak(bench, peer)));
+    }),
+  );
 }
 
 export const overhead: Scenario = {
@@ -31,15 +44,14 @@ export const overhead: Scenario = {
     await interleave(
       bench.options.rounds,
       Object.entries(targets).map(([side, { url, pids }]) => async () => {
-        const loop = { kind: 'closed', connections: CLIENTS } as const;
-        const measured = await bench.load(
-          { url: predictUrl({ url }, IDENTITY.name), loop, ...IDENTITY_REQUESTS },
-          pids,
-        );
+        const target = { url: predictUrl({ url }, IDENTITY.name), pids, ...IDENTITY_REQUESTS };
+        const measured = await closedPeak(bench, target);
         tally.add(side, measured);
         bench.say(`  ${side}: ${measured.requestsPerSecond.toFixed(0)} requests/s`);
       }),
     );
+    if (bench.options.withPeers) await addPeers(bench, tally);
+    else tally.note("--with-peers shows the peers' no-op figures beside these");
     const ratio = (against: string) =>
       pairedRatio(tally.values('whole', 'itemsPerSecond'), tally.values(against, 'itemsPerSecond'));
     return tally.outcome(

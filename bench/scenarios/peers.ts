@@ -18,9 +18,8 @@ export const peers: Scenario = {
   async run(bench) {
     const prepared = await prepareMinilm();
     const load = await SentenceLoad.prepare(bench);
-    const { modelFile, modelSha256, files } = prepared;
-    const there = await Peers.open(bench, { modelFile, tokenizerFile: files['tokenizer.json'] ?? '' }, load);
-    const sweep = await sweepPeers(bench, there, modelSha256);
+    const there = await Peers.open(bench, prepared, load);
+    const sweep = await sweepPeers(bench, there, prepared.modelSha256);
     const [best = '', ...rest] = Object.keys(sweep).sort(
       (a, b) => (sweep[b]?.itemsPerSecond ?? 0) - (sweep[a]?.itemsPerSecond ?? 0),
     );
@@ -29,12 +28,7 @@ export const peers: Scenario = {
     const served = await serve(bench, { models: [MINILM] });
     const tally = new Tally();
     const measure = async (side: string, name: string, config: PeerConfig): Promise<void> => {
-      const { stop, ...target } = await there.start(name, config);
-      try {
-        tally.add(side, await closedPeak(bench, target));
-      } finally {
-        await stop();
-      }
+      tally.add(side, await there.use(name, config, (peer) => closedPeak(bench, peer)));
       bench.say(`  ${side}: ${tally.values(side, FIGURE).at(-1)?.toFixed(0)} sentences/s`);
     };
     await interleave(bench.options.rounds, [

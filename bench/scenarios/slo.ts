@@ -1,11 +1,13 @@
 import { join } from 'node:path';
 import { MINILM } from '#test/support/minilm.js';
 import { type GraphPoint, writeGraph } from '../run/graph.js';
-import type { Scenario } from '../run/scenario.js';
+import type { Bench, Scenario } from '../run/scenario.js';
 import { median, pairedRatio } from '../run/statistics.js';
 import { Tally } from '../run/tally.js';
 import { rememberRate } from '../serve/found-rate.js';
 import { predictUrl, serve } from '../serve/millrace.js';
+import { prepareMinilm } from '../serve/minilm.js';
+import { Peers } from '../serve/peers.js';
 import { SentenceLoad } from '../serve/sentence-load.js';
 import {
   CLIENTS,
@@ -15,6 +17,19 @@ import {
   sustainedRate,
   type Target,
 } from '../serve/sustained.js';
+
+/** The same of the peers, once each. */
+async function addPeers(bench: Bench, load: SentenceLoad, tally: Tally): Promise<void> {
+  const peers = await Peers.open(bench, await prepareMinilm(), load);
+  for (const name of peers.names) {
+    await peers.use(name, {}, async (peer) => {
+      const peak = await closedPeak(bench, peer);
+      tally.add(`${name} peak`, peak);
+      const rate = await sustainedRate(bench, peer, peak.requestsPerSecond, 0, () => undefined);
+      tally.figure(`${name} sustained`, 'itemsPerSecond', rate);
+    });
+  }
+}
 
 export const slo: Scenario = {
   name: 'slo',
@@ -39,6 +54,8 @@ export const slo: Scenario = {
       tally.figure('sustained', 'itemsPerSecond', rate);
       bench.say(`  sustained: ${rate.toFixed(0)} requests/s`);
     }
+    if (bench.options.withPeers) await addPeers(bench, load, tally);
+    else tally.note("--with-peers shows the peers' own beside it");
     const file = join(bench.options.outDir, 'slo.svg');
     await writeGraph(file, {
       title: `Latency at a fixed rate of arrivals, ${MINILM}`,

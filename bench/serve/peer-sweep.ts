@@ -31,10 +31,10 @@ export type Sweep = Record<string, Best>;
  */
 export async function sweepPeers(bench: Bench, peers: Peers, modelSha256: string): Promise<Sweep> {
   const file = join(bench.options.cacheDir, `peers-sweep-${modelSha256.slice(0, 16)}.json`);
-  const kept = await readFile(file, 'utf8').catch(() => undefined);
-  if (kept !== undefined) {
+  const kept = JSON.parse(await readFile(file, 'utf8').catch(() => '{}')) as Sweep;
+  if (peers.names.every((name) => kept[name])) {
     bench.say(`Peers' best configurations as found before; delete ${file} to look for them again.`);
-    return JSON.parse(kept) as Sweep;
+    return kept;
   }
   const sweep: Sweep = {};
   for (const name of peers.names) {
@@ -47,6 +47,7 @@ export async function sweepPeers(bench: Bench, peers: Peers, modelSha256: string
     for (const config of SPLITS_AND_BATCHES) await attempt(config);
     const { config } = best;
     for (const workers of WORKERS) await attempt({ ...config, workers });
+    if (best.itemsPerSecond === 0) throw new Error(`No configuration of the peer ${name} answered rightly.`);
     sweep[name] = best;
   }
   await writeFile(file, JSON.stringify(sweep, undefined, 2));
@@ -56,16 +57,10 @@ export async function sweepPeers(bench: Bench, peers: Peers, modelSha256: string
 /** 0 for a configuration that does not start, or does not answer. */
 async function rateOf(bench: Bench, peers: Peers, name: string, config: PeerConfig): Promise<number> {
   try {
-    const peer = await peers.start(name, config);
-    try {
-      const { stop: _, ...target } = peer;
-      const load = await closedPeak(bench, target, { seconds: SECONDS });
-      return load.wrong === 0 ? load.itemsPerSecond : 0;
-    } finally {
-      await peer.stop();
-    }
+    const load = await peers.use(name, config, (peer) => closedPeak(bench, peer, { seconds: SECONDS }));
+    return load.wrong === 0 ? load.itemsPerSecond : 0;
   } catch (error) {
-    bench.say(`  ${(error as Error).message.split('\n')[0]}`);
+    bench.say(`  ${(error as Error).message.split('\n').at(-1)}`);
     return 0;
   }
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { PreparedModel } from '@millrace/worker';
 import type { AnswerCheck } from '../load/messages.js';
 import type { Bench } from '../run/scenario.js';
 import { freePort } from './free-port.js';
@@ -26,7 +27,7 @@ export interface PeerConfig {
   noop?: boolean;
 }
 
-export interface RunningPeer extends Target {
+interface RunningPeer extends Target {
   stop(): Promise<void>;
 }
 
@@ -42,19 +43,16 @@ export class Peers {
     private readonly load: SentenceLoad,
   ) {}
 
-  /** @throws Error when there are none. */
-  static async open(
-    bench: Bench,
-    model: { modelFile: string; tokenizerFile: string },
-    load: SentenceLoad,
-  ): Promise<Peers> {
+  /** With the very model file that we serve. @throws Error when they are not there. */
+  static async open(bench: Bench, { modelFile, files }: PreparedModel, load: SentenceLoad): Promise<Peers> {
     const path = join(bench.options.peersDir, 'peers.json');
     const text = await readFile(path, 'utf8').catch(() => {
       throw new Error(
         `The peers to compare with are not there: ${path} can't be read. Say where they are by --peers DIR or MILLRACE_PEERS.`,
       );
     });
-    return new Peers(bench, JSON.parse(text) as Record<string, PeerSpec>, model, load);
+    const specs = JSON.parse(text) as Record<string, PeerSpec>;
+    return new Peers(bench, specs, { modelFile, tokenizerFile: files['tokenizer.json'] ?? '' }, load);
   }
 
   get names(): string[] {
@@ -62,7 +60,7 @@ export class Peers {
   }
 
   /** Starts one and waits until it answers; the first time that installs it. */
-  async start(name: string, config: PeerConfig = {}): Promise<RunningPeer> {
+  private async start(name: string, config: PeerConfig = {}): Promise<RunningPeer> {
     for (let attempt = 1; ; attempt++) {
       const port = await freePort();
       const command = this.#command(name, port, config);
@@ -79,6 +77,16 @@ export class Peers {
         await command.stop();
         if (attempt >= TRIES) throw new Error(`The peer ${name} did not start: ${(error as Error).message}`);
       }
+    }
+  }
+
+  /** Starts one, works with it, and ends it. */
+  async use<T>(name: string, config: PeerConfig, work: (peer: Target) => Promise<T>): Promise<T> {
+    const { stop, ...target } = await this.start(name, config);
+    try {
+      return await work(target);
+    } finally {
+      await stop();
     }
   }
 
