@@ -3,6 +3,7 @@ import { createLogger, type Settings } from '@millrace/shared';
 import type { ModelProfile } from '@millrace/worker';
 import type { Host } from '../host.js';
 import { loadWorker } from '../peers.js';
+import { busyShare, busyWarning } from '../tuning/busy.js';
 import { drawCurve } from '../tuning/curve-drawing.js';
 import { prepareShowing } from '../tuning/prepare.js';
 import { percent, tableLines } from '../tuning/table.js';
@@ -24,11 +25,13 @@ export async function profileCommand(
   const prepared = await prepareShowing(settings, host, name);
   if (!prepared) return 1;
   const { profileModel } = await loadWorker();
+  const warning = measure ? busyWarning(await busyShare()) : undefined;
   const logger = createLogger(settings.logLevel, { process: 'profile' });
   const profile = await profileModel(prepared, settings, logger, { measure });
   for (const line of describe(name, profile, measure)) host.say(line);
   await writeFile(out, drawingOf(name, profile));
   host.say(`Drawing: ${out}`);
+  if (warning) host.say(warning);
   return 0;
 }
 

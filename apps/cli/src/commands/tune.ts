@@ -2,6 +2,7 @@ import { createLogger, type SessionOptions, type Settings, StartupError } from '
 import type { PathFigures, PreparedModel, Trial, TuneResult } from '@millrace/worker';
 import type { Host } from '../host.js';
 import { loadWorker } from '../peers.js';
+import { busyShare, busyWarning } from '../tuning/busy.js';
 import { prepareShowing } from '../tuning/prepare.js';
 import { percent, tableLines } from '../tuning/table.js';
 import { WholePath } from '../tuning/whole-path.js';
@@ -38,7 +39,10 @@ export async function tuneCommand(
   const logger = createLogger(settings.logLevel, { process: 'tune' });
   const { asked } = host.stop;
   try {
+    const busy = await busyShare();
+    const warning = busyWarning(busy);
     host.say(`Tuning ${name} for about ${seconds} s; nothing else should run meanwhile.`);
+    if (warning) host.say(warning);
     host.say('Options of one session, each change against the best so far:');
     const onTrial = (trial: Trial): void => host.say(`  ${trialLine(trial)}`);
     const request = { prepared, settings, logger, seconds, tolerance, signal: asked, onTrial };
@@ -56,6 +60,7 @@ export async function tuneCommand(
       at: new Date().toISOString(),
       seconds,
       tolerance,
+      busy,
       ...reportOf(found, figures),
     };
     const kept = await storeTuning(settings.dataDir, logger, prepared, settings, choice, {
@@ -67,6 +72,7 @@ export async function tuneCommand(
     if (settings.sessionThreads > 0)
       host.say('MILLRACE_SESSION_THREADS was set, and goes on to decide the threads.');
     host.say(`Stored in ${kept.path}, used from the next start on; report: ${kept.reportPath}`);
+    if (warning) host.say(warning);
     return 0;
   } catch (error) {
     if (!asked.aborted) throw error;

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { busyWarning } from './busy.js';
 import { drawCurve } from './curve-drawing.js';
 import { percent, tableLines } from './table.js';
 
@@ -48,5 +49,12 @@ describe('the drawing of a cost curve', () => {
   it('can be made of a single point', () => {
     const one = drawCurve({ title: 'x', series: [{ size: 1, points: [{ batch: 1, ms: 0.02 }] }], predictMs });
     expect(one).not.to.match(/NaN|Infinity|undefined/);
+  });
+});
+
+describe('a busy machine', () => {
+  it('is spoken of, and one at rest is not', () => {
+    expect(busyWarning(0.05)).to.equal(undefined);
+    expect(busyWarning(0.5)).to.include('use 50% of this machine');
   });
 });
