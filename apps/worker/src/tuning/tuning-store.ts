@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { arch, availableParallelism, cpus } from 'node:os';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -71,11 +71,6 @@ export class TuningStore {
     const chosen = { threads, intraOpThreads, allowSpinning, graphOptimizationLevel, disabledOptimizers };
     await writeWhole(this.path(key), { machine: machine(), session: chosen, insteadOf: manifest });
     if (report) await writeWhole(this.reportPath(key), { machine: machine(), ...report });
-  }
-
-  /** From the next start on, the manifest's options count again. */
-  async forget(key: TuningKey): Promise<void> {
-    await rm(this.path(key), { force: true });
   }
 
   path(key: TuningKey): string {
