@@ -13,7 +13,7 @@ const SPLITS_AND_BATCHES: readonly PeerConfig[] = [
   { maxBatch: 64, split: 4 },
   { maxBatch: 16, split: 8 },
   { maxBatch: 8, split: 0 },
-  { maxBatch: 1, split: 0 },
+  { maxBatch: 4, split: 0 },
 ];
 const WORKERS = [1, 3];
 const SECONDS = 4;

@@ -57,6 +57,11 @@ export async function writeFp32(modelsDir: string, prepared: PreparedModel): Pro
   const written = parse(await readFile(path, 'utf8')) as WrittenManifest & { build: Record<string, unknown> };
   const { recipe: _, ...build } = written.build;
   const name = `${prepared.manifest.name}-fp32`;
-  await writeModel(modelsDir, { ...written, name, build: { ...build, precision: 'fp32' } }, prepared.files);
+  const samples = join(MODELS_DIR, prepared.manifest.name, 'samples');
+  await writeModel(
+    modelsDir,
+    { ...written, name, build: { ...build, precision: 'fp32' } },
+    { ...prepared.files, samples },
+  );
   return name;
 }
