@@ -15,6 +15,7 @@ import type { Task } from '../tasks/task.js';
 import { TensorTask } from '../tasks/tensor.js';
 import { TextEmbedding } from '../tasks/text-embedding.js';
 import { TuningStore } from '../tuning/tuning-store.js';
+import { checkSignature } from './check-signature.js';
 import type { PreparedModel } from './prepare.js';
 
 /** A model loaded into its sessions and warm. */
@@ -47,7 +48,12 @@ export class ServedModel {
       (await openSessions(prepared, settings, manifest.session));
     const { sessions, options } = opened;
     const warning = sessions.clients[0]?.warning;
-    if (warning) logger.error({ model: manifest.name }, `${warning} - serving on the CPU instead`);
+    if (warning) {
+      const remedy = 'its libraries come with `npm rebuild onnxruntime-node --ignore-scripts=false`';
+      logger.error({ model: manifest.name }, `${warning} - serving on the CPU instead; ${remedy}`);
+    }
+    const [first] = sessions.clients;
+    if (first) checkSignature(manifest, first.signature);
     const task = taskOf(prepared, preprocess);
     await warmUp(task, sessions);
     const { curve } = await curveOf(prepared, task, sessions, options, curves);
@@ -94,7 +100,9 @@ async function openSessions(
   } catch (cause) {
     throw new StartupError(
       `The model ${manifest.name} cannot be loaded: ${(cause as Error).message}`,
-      'Check the session options in its model.yaml; delete its folder in the cache to have it built anew.',
+      manifest.build.from === 'onnx'
+        ? `Check that ${manifest.build.file} is an ONNX file that onnxruntime ${ONNXRUNTIME_VERSION} reads.`
+        : 'Check the session options in its model.yaml; delete its folder in the cache to have it built anew.',
       { cause },
     );
   }

@@ -1,4 +1,4 @@
-import type { Datatype, SessionOptions, SimulatedDevice } from '@millrace/shared';
+import type { Datatype, SessionOptions, SimulatedDevice, TensorSpec } from '@millrace/shared';
 
 /**
  * What passes between a session client and its thread. Buffers are moved, not copied: a tensor that was
@@ -22,10 +22,16 @@ export interface SessionThreadOptions {
   profilePrefix?: string;
 }
 
+/** What the ONNX file itself takes and gives; -1 is a dimension that it leaves open. */
+export interface Signature {
+  inputs: TensorSpec[];
+  outputs: TensorSpec[];
+}
+
 export type ToSession = { type: 'run'; id: number; inputs: WireTensor[] } | { type: 'release' };
 
 export type FromSession =
-  | { type: 'loaded'; device: 'cpu' | 'cuda'; warning?: string }
+  | { type: 'loaded'; device: 'cpu' | 'cuda'; warning?: string; signature: Signature }
   | { type: 'load-failed'; message: string }
   /** `runMs`: time inside onnxruntime. */
   | { type: 'ran'; id: number; outputs: WireTensor[]; runMs: number }

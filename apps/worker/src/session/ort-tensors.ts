@@ -1,5 +1,5 @@
-import { bytesElements, bytesTensor, type Datatype } from '@millrace/shared';
-import { Tensor as OrtTensor } from 'onnxruntime-node';
+import { bytesElements, bytesTensor, type Datatype, type TensorSpec } from '@millrace/shared';
+import { type InferenceSession, Tensor as OrtTensor } from 'onnxruntime-node';
 import type { WireTensor } from './messages.js';
 
 type OrtType = OrtTensor.Type;
@@ -82,4 +82,17 @@ export function fromOrt(name: string, tensor: OrtTensor): WireTensor {
     shape,
     data: bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice(),
   };
+}
+
+/** onnxruntime's metadata of inputs or outputs; what is no tensor of a known datatype is left out. */
+export function specsOf(values: readonly InferenceSession.ValueMetadata[]): TensorSpec[] {
+  const specs: TensorSpec[] = [];
+  for (const value of values) {
+    const datatype = value.isTensor ? DATATYPES.get(value.type) : undefined;
+    if (!value.isTensor || !datatype) continue;
+    // A dimension without a number has a name, or none.
+    const shape = value.shape.map((size) => (typeof size === 'number' && size >= 0 ? size : -1));
+    specs.push({ name: value.name, datatype, shape });
+  }
+  return specs;
 }

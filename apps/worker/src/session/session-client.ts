@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { MillraceError } from '@millrace/shared';
-import type { FromSession, SessionThreadOptions, ToSession, WireTensor } from './messages.js';
+import type { FromSession, SessionThreadOptions, Signature, ToSession, WireTensor } from './messages.js';
 
 export interface RunResult {
   outputs: WireTensor[];
@@ -17,6 +17,7 @@ interface PendingRun {
 export class SessionClient {
   readonly device: 'cpu' | 'cuda';
   readonly warning: string | undefined;
+  readonly signature: Signature;
   /** Resolves when the thread has ended without having been asked to; every pending run is rejected then. */
   readonly died: Promise<Error>;
   readonly #thread: Worker;
@@ -29,6 +30,7 @@ export class SessionClient {
     this.#thread = thread;
     this.device = loaded.device;
     this.warning = loaded.warning;
+    this.signature = loaded.signature;
     thread.on('message', (message: FromSession) => this.#receive(message));
     this.#exited = new Promise((resolve) => thread.once('exit', () => resolve()));
     this.died = new Promise((resolve) => {

@@ -2,7 +2,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import type { SessionOptions, SimulatedDevice } from '@millrace/shared';
 import { InferenceSession } from 'onnxruntime-node';
 import type { FromSession, SessionThreadOptions, ToSession, WireTensor } from './messages.js';
-import { fromOrt, toOrt } from './ort-tensors.js';
+import { fromOrt, specsOf, toOrt } from './ort-tensors.js';
 
 /**
  * A thread with one onnxruntime session. `run()` of onnxruntime-node is synchronous native code, so it gets
@@ -88,7 +88,8 @@ try {
       port.close();
     });
   });
-  send({ type: 'loaded', device, ...(warning ? { warning } : {}) });
+  const signature = { inputs: specsOf(session.inputMetadata), outputs: specsOf(session.outputMetadata) };
+  send({ type: 'loaded', device, signature, ...(warning ? { warning } : {}) });
 } catch (error) {
   send({ type: 'load-failed', message: (error as Error).message });
   port.close();
