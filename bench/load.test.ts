@@ -142,8 +142,9 @@ describe("the generator's recorder", () => {
   });
 
   it('says when its own thread had no time to spare', () => {
-    expect(limitOf({ cpuMs: 2000 }, 10)).to.equal(undefined);
-    expect(limitOf({ cpuMs: 9500 }, 10)).to.match(/95% of its core/);
+    expect(limitOf(2000, 10, 20)).to.equal(undefined);
+    expect(limitOf(9500, 10, 0)).to.match(/95% of its core/);
+    expect(limitOf(2000, 10, 900)).to.match(/900 ms behind its own schedule/);
   });
 
   it('tells percentiles to three digits', () => {

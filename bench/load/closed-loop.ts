@@ -12,6 +12,8 @@ export interface Loop {
   readonly unanswered: number;
   /** Share of the requests that were sent late although a connection was free: nobody gave us the CPU. */
   readonly lateShare: number;
+  /** How far it was behind its own schedule of arrivals when it stopped. */
+  readonly behindMs: number;
 }
 
 export interface Endpoint {
@@ -67,5 +69,6 @@ export function closedLoop(endpoint: Endpoint, { connections }: ClosedLoop, reco
       return all.filter((connection) => connection.inFlight).length;
     },
     lateShare: 0,
+    behindMs: 0,
   };
 }

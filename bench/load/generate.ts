@@ -6,6 +6,8 @@ import { Recorder } from './recorder.js';
 
 /** A thread that is busy for more of its time than this has no time to spare. */
 const MOST_OF_A_CORE = 0.85;
+/** Longer than any pause of a process that keeps its rate on a full machine. */
+const MOST_BEHIND_MS = 250;
 
 /** Loads a server as the spec says. `onMeasuring` is called when the warm-up is over. */
 export async function generate(spec: LoadSpec, onMeasuring: () => void): Promise<LoadReport> {
@@ -23,12 +25,15 @@ export async function generate(spec: LoadSpec, onMeasuring: () => void): Promise
   await running.stop();
   recorder.fail('unanswered', running.unanswered);
   const report = { ...recorder.report(), lateShare: running.lateShare };
-  const generatorLimit = limitOf(report, spec.seconds);
+  const generatorLimit = limitOf(report.cpuMs, spec.seconds, running.behindMs);
   return { ...report, ...(generatorLimit ? { generatorLimit } : {}) };
 }
 
 /** Why it was the generator that could send no more, if it was: one thread has one core. */
-export function limitOf({ cpuMs }: Pick<LoadReport, 'cpuMs'>, seconds: number): string | undefined {
+export function limitOf(cpuMs: number, seconds: number, behindMs: number): string | undefined {
+  if (behindMs > MOST_BEHIND_MS) {
+    return `it was ${behindMs.toFixed(0)} ms behind its own schedule when it stopped`;
+  }
   const ownCore = cpuMs / (seconds * 1000);
   if (ownCore < MOST_OF_A_CORE) return undefined;
   return `it used ${(ownCore * 100).toFixed(0)}% of its core`;

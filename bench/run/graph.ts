@@ -22,7 +22,7 @@ const LEFT = 64;
 const RIGHT = 150;
 const TOP = 44;
 const BOTTOM = 52;
-const COLOURS = ['#1a6fb5', '#d1603d', '#3c8d5a', '#8a5fb0', '#a08020', '#5f7480'];
+const COLOURS = ['#1a6fb5', '#d1603d', '#3c8d5a', '#8a5fb0', '#a08020', '#5f7480', '#c2477f', '#2a9aa0'];
 
 /** A line chart as SVG, readable on a light and a dark page. */
 export async function writeGraph(file: string, graph: Graph): Promise<void> {
@@ -83,7 +83,7 @@ function tick(value: number): string {
 }
 
 /** The next 1, 2, 2.5 or 5 times a power of ten. */
-function niceCeiling(value: number): number {
+export function niceCeiling(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   const factor = [1, 2, 2.5, 5, 10].find((each) => each * power >= value) ?? 10;
   return factor * power;

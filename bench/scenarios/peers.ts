@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import { MINILM } from '#test/support/minilm.js';
-import type { Scenario } from '../run/scenario.js';
+import { niceCeiling, writeGraph } from '../run/graph.js';
+import type { Bench, Scenario } from '../run/scenario.js';
 import { median, type Part, pairedRatio } from '../run/statistics.js';
 import { interleave, Tally } from '../run/tally.js';
 import { predictUrl, serve } from '../serve/millrace.js';
@@ -7,10 +9,27 @@ import { prepareMinilm } from '../serve/minilm.js';
 import { sweepPeers } from '../serve/peer-sweep.js';
 import { type PeerConfig, Peers } from '../serve/peers.js';
 import { SentenceLoad } from '../serve/sentence-load.js';
-import { closedPeak } from '../serve/sustained.js';
+import { CLIENTS, closedPeak } from '../serve/sustained.js';
 
 const TRITON = 'pytriton';
 const FIGURE = 'itemsPerSecond';
+
+/** Throughput against latency, a point a side. */
+async function drawSides(bench: Bench, tally: Tally, sides: readonly string[]): Promise<void> {
+  const file = join(bench.options.outDir, 'peers.svg');
+  const points = sides.map((side) => ({
+    x: median(tally.values(side, FIGURE)),
+    y: median(tally.values(side, 'p99Ms')),
+  }));
+  await writeGraph(file, {
+    title: `${MINILM}, ${CLIENTS} clients, one sentence a request: the lower and further right, the better`,
+    xLabel: 'sentences/s',
+    yLabel: 'p99, ms',
+    series: Object.fromEntries(sides.map((side, i) => [side, points.slice(i, i + 1)])),
+    yMost: niceCeiling(Math.max(...points.map(({ y }) => y))),
+  });
+  bench.say(`Graph: ${file}`);
+}
 
 export const peers: Scenario = {
   name: 'peers',
@@ -54,6 +73,7 @@ export const peers: Scenario = {
         : []),
       ...all.map((side) => ({ name: `p99 of ${side} / p99`, ratio: sooner(side), bar: 1 })),
     ];
+    await drawSides(bench, tally, ['millrace', ...all]);
     return tally.outcome(parts, {
       sweep,
       medianSentencesPerSecond: median(tally.values('millrace', FIGURE)),

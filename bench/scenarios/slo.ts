@@ -19,16 +19,26 @@ import {
 } from '../serve/sustained.js';
 
 /** The same of the peers, once each. */
-async function addPeers(bench: Bench, load: SentenceLoad, tally: Tally): Promise<void> {
+async function addPeers(
+  bench: Bench,
+  load: SentenceLoad,
+  tally: Tally,
+): Promise<Record<string, GraphPoint[]>> {
+  const series: Record<string, GraphPoint[]> = {};
   const peers = await Peers.open(bench, await prepareMinilm(), load);
   for (const name of peers.names) {
     await peers.use(name, {}, async (peer) => {
       const peak = await closedPeak(bench, peer);
       tally.add(`${name} peak`, peak);
-      const rate = await sustainedRate(bench, peer, peak.requestsPerSecond, 0, () => undefined);
+      const points: GraphPoint[] = [];
+      const rate = await sustainedRate(bench, peer, peak.requestsPerSecond, 0, (tried, { latencyMs }) => {
+        points.push({ x: tried, y: latencyMs.p99 });
+      });
+      series[`${name} p99`] = points;
       tally.figure(`${name} sustained`, 'itemsPerSecond', rate);
     });
   }
+  return series;
 }
 
 export const slo: Scenario = {
@@ -54,14 +64,14 @@ export const slo: Scenario = {
       tally.figure('sustained', 'itemsPerSecond', rate);
       bench.say(`  sustained: ${rate.toFixed(0)} requests/s`);
     }
-    if (bench.options.withPeers) await addPeers(bench, load, tally);
-    else tally.note("--with-peers shows the peers' own beside it");
+    const peers = bench.options.withPeers ? await addPeers(bench, load, tally) : {};
+    if (!bench.options.withPeers) tally.note("--with-peers shows the peers' own beside it");
     const file = join(bench.options.outDir, 'slo.svg');
     await writeGraph(file, {
       title: `Latency at a fixed rate of arrivals, ${MINILM}`,
       xLabel: 'requests/s (Poisson arrivals)',
       yLabel: 'ms from arrival to answer',
-      series: { p99, p50 },
+      series: { p99, p50, ...peers },
       limit: { y: LATENCY_LIMIT_MS, name: `${LATENCY_LIMIT_MS} ms` },
       yMost: 4 * LATENCY_LIMIT_MS,
     });
