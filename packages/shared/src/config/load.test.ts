@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { StartupError } from '../errors/millrace-error.js';
-import { defaultText, loadSettings, settingsToEnv } from './load.js';
+import { defaultText, loadSettings, type SettingFlags, settingsToEnv } from './load.js';
 import { SETTINGS } from './settings.js';
 
 describe('settings', () => {
@@ -15,11 +15,33 @@ describe('settings', () => {
     expect(loadSettings({ MILLRACE_PORT: '', MILLRACE_DASHBOARD_ADMIN: '' }).port).to.equal(8080);
   });
 
-  it('that are not valid are refused with variable, flag and meaning', () => {
-    const load = () => loadSettings({ MILLRACE_WAIT_MS: 'soon' });
-    expect(load).to.throw(StartupError, /MILLRACE_WAIT_MS is "soon"/);
-    expect(() => loadSettings({ MILLRACE_PORT: '70000' })).to.throw(StartupError, /MILLRACE_PORT/);
-    expect(() => loadSettings({ MILLRACE_DEVICE: 'tpu' })).to.throw(StartupError, /MILLRACE_DEVICE/);
+  it('that are not valid are refused in plain words, by the flag or the variable that gave them', () => {
+    const refusal = (env: NodeJS.ProcessEnv, flags: SettingFlags = {}): string => {
+      try {
+        loadSettings(env, flags);
+      } catch (error) {
+        if (error instanceof StartupError) return error.message;
+      }
+      throw new Error('it is not refused');
+    };
+    const wholePort = 'must be a whole number from 0 to 65535.';
+    expect(refusal({}, { port: 'x' })).to.equal(`--port is "x", but ${wholePort}`);
+    expect(refusal({ MILLRACE_PORT: '1.5' })).to.equal(`MILLRACE_PORT is "1.5", but ${wholePort}`);
+    expect(refusal({ PORT: '70000' })).to.equal(`PORT is "70000", but ${wholePort}`);
+    expect(refusal({ MILLRACE_WAIT_MS: 'soon' })).to.match(/but must be a whole number of at least 1\.$/);
+    expect(refusal({ MILLRACE_DEVICE: 'tpu' })).to.match(/but must be cpu or cuda\.$/);
+    expect(refusal({}, { logLevel: 'loud' })).to.match(/but must be trace, .*, error, fatal or silent\.$/);
+    expect(refusal({}, { allowPublic: 'maybe' })).to.match(/but must be true or false\.$/);
+    expect(refusal({}, { redisMaxMemory: 'plenty' })).to.match(/but must be a size such as 512mb\.$/);
+  });
+
+  it('that are API keys must have their form, and are not shown', () => {
+    const entry = `alice=${'0a'.repeat(32)}`;
+    expect(loadSettings({}, { apiKeys: entry }).apiKeys).to.deep.equal([entry]);
+    expect(() => loadSettings({ MILLRACE_API_KEYS: `${entry},mr_key` })).to.throw(
+      StartupError,
+      /^MILLRACE_API_KEYS must be NAME=SHA256HEX, with 64 hex digits; entry 2 is not\.$/,
+    );
   });
 
   it('never show a secret in a refusal', () => {
@@ -32,7 +54,10 @@ describe('settings', () => {
   });
 
   it('reach a child process unchanged through its environment', () => {
-    const settings = loadSettings({}, { models: 'a,b', dashboardAdmin: 'true', apiKeys: 'k=00', port: 0 });
+    const settings = loadSettings(
+      {},
+      { models: 'a,b', dashboardAdmin: 'true', apiKeys: `k=${'00'.repeat(32)}`, port: 0 },
+    );
     expect(loadSettings(settingsToEnv(settings))).to.deep.equal(settings);
   });
 

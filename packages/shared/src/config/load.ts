@@ -5,24 +5,32 @@ export type SettingFlags = Partial<Record<SettingName, unknown>>;
 
 /**
  * Settings from flags, then the environment, then defaults; frozen.
- * @throws StartupError naming the setting, its value's fault, and how it may be given.
+ * @throws StartupError naming the flag or variable that is at fault, and what it must be.
  */
 export function loadSettings(env: NodeJS.ProcessEnv, flags: SettingFlags = {}): Settings {
   const settings: Record<string, unknown> = {};
   for (const [name, spec] of Object.entries(SETTINGS) as [SettingName, SettingSpec][]) {
-    // An empty variable counts as absent: that is how shells and manifests unset one.
-    const given = flags[name] ?? (env[spec.env] || (spec.alias ? env[spec.alias] : undefined)) ?? undefined;
-    const parsed = spec.schema.safeParse(given === '' ? undefined : given);
+    const { value, from } = given(spec, env, flags[name]);
+    const parsed = spec.schema.safeParse(value);
     if (!parsed.success) {
-      const shown = spec.secret ? '' : ` is ${JSON.stringify(given)}, which`;
-      throw new StartupError(
-        `The setting ${spec.env}${shown} is not valid: ${parsed.error.issues[0]?.message ?? 'unknown'}.`,
-        `Set ${spec.env} or --${spec.flag}. ${spec.help}`,
-      );
+      // Our own schemas say it in words that go on after the setting's name.
+      const fault = parsed.error.issues[0]?.message ?? 'is not valid';
+      const shown = spec.secret ? '' : ` is ${JSON.stringify(value)}, but`;
+      throw new StartupError(`${from}${shown} ${fault}.`, spec.help);
     }
     settings[name] = parsed.data;
   }
   return Object.freeze(settings) as Settings;
+}
+
+/** A setting's value and, as a person would write it, where it came from. */
+function given(spec: SettingSpec, env: NodeJS.ProcessEnv, flag: unknown): { value: unknown; from: string } {
+  if (flag !== undefined && flag !== null) {
+    return { value: flag === '' ? undefined : flag, from: `--${spec.flag}` };
+  }
+  // An empty variable counts as absent: that is how shells and manifests unset one.
+  const from = [spec.env, spec.alias].find((variable) => variable && env[variable]) ?? spec.env;
+  return { value: env[from] || undefined, from };
 }
 
 /** The environment that gives a child process the same settings. */
@@ -38,5 +46,5 @@ export function settingsToEnv(settings: Settings): Record<string, string> {
 export function defaultText(spec: SettingSpec): string {
   if (spec.defaultText !== undefined) return spec.defaultText;
   const value = spec.schema.parse(undefined);
-  return Array.isArray(value) ? value.join(',') : String(value);
+  return (Array.isArray(value) ? value.join(',') : String(value)) || 'none';
 }

@@ -1,56 +1,24 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { z } from 'zod';
+import type { z } from 'zod';
+import { choice, flag, keyEntries, names, port, text, whole } from './kinds.js';
+import type { SettingSpec } from './spec.js';
 
-/**
- * Every setting, once: its environment variable, command-line flag, meaning and default. `--help`, the
- * README's table and the loader are all made from this.
- */
-export interface SettingSpec {
-  /** Environment variable. */
-  env: string;
-  /** Second environment variable that is read when the first is absent. */
-  alias?: string;
-  /** Command-line flag without its dashes. */
-  flag: string;
-  /** Which process reads it. */
-  of: 'all' | 'gateway' | 'worker' | 'up';
-  /** What it means, in which unit, and when to change it. */
-  help: string;
-  /** How the default reads in help and tables, where the schema's own is not the plain truth. */
-  defaultText?: string;
-  /** Never printed. */
-  secret?: boolean;
-  schema: z.ZodType;
-}
+export type { SettingSpec };
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
 
-const whole = (min: number, max = Number.MAX_SAFE_INTEGER) => z.coerce.number().int().min(min).max(max);
-const flag = z
-  .union([z.boolean(), z.enum(['true', 'false', '1', '0', ''])])
-  .transform((value) => value === true || value === 'true' || value === '1');
-const names = z.union([z.array(z.string()), z.string()]).transform((value) =>
-  Array.isArray(value)
-    ? value
-    : value
-        .split(',')
-        .map((s) => s.trim())
-        .filter(Boolean),
-);
-const port = whole(0, 65_535);
-
+/** Every setting, once: `--help`, the README's table and the loader are all made from this. */
 export const SETTINGS = {
   redisUrl: {
     env: 'REDIS_URL',
     alias: 'MILLRACE_REDIS_URL',
     flag: 'redis-url',
     of: 'all',
-    help: 'Redis to use: redis://, rediss:// or unix:///socket?password=... Without it, `millrace up` starts a private one.',
-    defaultText: 'a private Redis',
+    help: 'Redis to use: redis://, rediss:// or unix:///socket?password=... Without one, `millrace up` starts a private Redis; a gateway or worker by itself needs it.',
     secret: true,
-    schema: z.string().default(''),
+    schema: text.default(''),
   },
   models: {
     env: 'MILLRACE_MODELS',
@@ -63,8 +31,8 @@ export const SETTINGS = {
     env: 'MILLRACE_MODELS_DIR',
     flag: 'models-dir',
     of: 'all',
-    help: 'Folder of model manifests, one folder a model.',
-    schema: z.string().default('models'),
+    help: 'Folder of model manifests, one folder a model. Where the current folder has no models, those that came with Millrace.',
+    schema: text.default('models'),
   },
   cacheDir: {
     env: 'MILLRACE_CACHE_DIR',
@@ -72,28 +40,28 @@ export const SETTINGS = {
     of: 'all',
     help: 'Where fetched weights and built models are kept.',
     defaultText: '~/.cache/millrace',
-    schema: z.string().default(() => join(homedir(), '.cache', 'millrace')),
+    schema: text.default(() => join(homedir(), '.cache', 'millrace')),
   },
   dataDir: {
     env: 'MILLRACE_DATA_DIR',
     flag: 'data-dir',
     of: 'all',
     help: "Data of one installation: the private Redis's files and passwords. Two starts can't share it.",
-    schema: z.string().default('.millrace'),
+    schema: text.default('.millrace'),
   },
   logLevel: {
     env: 'MILLRACE_LOG_LEVEL',
     flag: 'log-level',
     of: 'all',
-    help: 'Least severe level written to the log: trace, debug, info, warn, error or silent.',
-    schema: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('warn'),
+    help: 'Least severe level written to the log: trace, debug, info, warn, error, fatal or silent.',
+    schema: choice(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('warn'),
   },
   host: {
     env: 'MILLRACE_HOST',
     flag: 'host',
     of: 'gateway',
     help: 'Address the gateway listens on. Anything but loopback needs API keys.',
-    schema: z.string().min(1).default('127.0.0.1'),
+    schema: text.min(1, 'must not be empty').default('127.0.0.1'),
   },
   port: {
     env: 'MILLRACE_PORT',
@@ -108,9 +76,8 @@ export const SETTINGS = {
     flag: 'api-keys',
     of: 'gateway',
     help: 'API keys as NAME=SHA256HEX with commas between; `millrace keys NAME` makes one. Empty: no key is asked for.',
-    defaultText: 'none',
     secret: true,
-    schema: names.default([]),
+    schema: keyEntries.default([]),
   },
   allowPublic: {
     env: 'MILLRACE_ALLOW_PUBLIC',
@@ -172,10 +139,9 @@ export const SETTINGS = {
     env: 'MILLRACE_DASHBOARD_PASSWORD',
     flag: 'dashboard-password',
     of: 'gateway',
-    help: 'Password of the dashboard; the user is "admin". Without it `millrace up` makes one per data folder and prints it.',
-    defaultText: 'random, printed at start',
+    help: 'Password of the dashboard; the user is "admin". Without one, `millrace up` makes one per data folder and prints it; a gateway by itself has no dashboard.',
     secret: true,
-    schema: z.string().default(''),
+    schema: text.default(''),
   },
   dashboardAdmin: {
     env: 'MILLRACE_DASHBOARD_ADMIN',
@@ -218,24 +184,21 @@ export const SETTINGS = {
     of: 'up',
     help: 'Memory limit of the private Redis, as Redis reads it: 512mb, 2gb.',
     defaultText: "a quarter of the machine's, at most 4 GiB",
-    schema: z
-      .string()
-      .regex(/^([1-9][0-9]*(b|k|kb|m|mb|g|gb)?)?$/i, 'must be a size such as 512mb')
-      .default(''),
+    schema: text.regex(/^([1-9][0-9]*(b|k|kb|m|mb|g|gb)?)?$/i, 'must be a size such as 512mb').default(''),
   },
   redisFsync: {
     env: 'MILLRACE_REDIS_FSYNC',
     flag: 'redis-fsync',
     of: 'up',
     help: 'When the private Redis forces its file to disk: everysec, or always, which loses nothing in a crash and is slower.',
-    schema: z.enum(['everysec', 'always']).default('everysec'),
+    schema: choice(['everysec', 'always']).default('everysec'),
   },
   workerHost: {
     env: 'MILLRACE_WORKER_HOST',
     flag: 'worker-host',
     of: 'worker',
     help: "Address of a worker's health and metrics port.",
-    schema: z.string().min(1).default('127.0.0.1'),
+    schema: text.min(1, 'must not be empty').default('127.0.0.1'),
   },
   workerPort: {
     env: 'MILLRACE_WORKER_PORT',
@@ -256,7 +219,7 @@ export const SETTINGS = {
     flag: 'device',
     of: 'worker',
     help: 'cpu or cuda. If CUDA cannot be loaded, the worker says so loudly and uses the CPU.',
-    schema: z.enum(['cpu', 'cuda']).default('cpu'),
+    schema: choice(['cpu', 'cuda']).default('cpu'),
   },
   allowSimulated: {
     env: 'MILLRACE_ALLOW_SIMULATED',

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+
+/**
+ * The kinds of values that settings take. Each says what it must be in words that go on after the setting's
+ * name: `--port is "x", but must be a whole number from 0 to 65535`.
+ */
+
+/** As the gateway reads it: its name, and the key's SHA-256. */
+const KEY_ENTRY = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}=[0-9a-f]{64}$/;
+
+export function whole(min: number, max?: number) {
+  const error = `must be a whole number ${max === undefined ? `of at least ${min}` : `from ${min} to ${max}`}`;
+  const number = z.coerce.number({ error }).int({ error }).min(min, { error });
+  return max === undefined ? number : number.max(max, { error });
+}
+
+export const port = whole(0, 65_535);
+
+export const flag = z
+  .union([z.boolean(), z.enum(['true', 'false', '1', '0', ''])], { error: 'must be true or false' })
+  .transform((value) => value === true || value === 'true' || value === '1');
+
+export function choice<const T extends readonly [string, ...string[]]>(values: T) {
+  const last = values.at(-1);
+  return z.enum(values, { error: `must be ${values.slice(0, -1).join(', ')} or ${last}` });
+}
+
+export const text = z.string({ error: 'must be a text' });
+
+export const names = z
+  .union([z.array(z.string()), z.string()], { error: 'must be names with commas between' })
+  .transform((value) =>
+    Array.isArray(value)
+      ? value
+      : value
+          .split(',')
+          .map((s) => s.trim())
+          .filter(Boolean),
+  );
+
+/** Says which entry is wrong by its number alone: what was written there may be a key itself. */
+export const keyEntries = names.superRefine((entries, context) => {
+  const wrong = entries.findIndex((entry) => !KEY_ENTRY.test(entry));
+  if (wrong < 0) return;
+  const which = entries.length > 1 ? `; entry ${wrong + 1} is not` : '';
+  context.addIssue({ code: 'custom', message: `must be NAME=SHA256HEX, with 64 hex digits${which}` });
+});
