@@ -6,11 +6,19 @@ import { Releasers } from '@millrace/shared';
 import type { FromGenerator, ToGenerator } from '../load/messages.js';
 import { Child } from './child.js';
 import { CpuTimes } from './proc.js';
-import type { Bench, BenchOptions, Measured } from './scenario.js';
+import type { Bench, BenchOptions } from './scenario.js';
 
 const WARM_UP_SECONDS = 2;
 /** What a load leaves behind (kept jobs, garbage) is let settle before the next, in ms. */
 const PAUSE_MS = 300;
+
+interface Moment {
+  at: number;
+  cpu: CpuTimes;
+}
+
+/** What the whole machine could have worked from one moment to another. */
+const machineMs = (from: number, to: number): number => (to - from) * availableParallelism();
 
 /** One run of one scenario: its generator, its folder, and everything that has to end with it. */
 export class BenchRun implements Bench {
@@ -40,38 +48,38 @@ export class BenchRun implements Bench {
     this.#releasers.push(release);
   }
 
-  load: Bench['load'] = async (spec, pids = {}) => {
+  load: Bench['load'] = async (spec, pids = {}, onMeasuring = () => undefined) => {
     await sleep(PAUSE_MS);
     const { seconds } = this.options;
     const whole = { warmUpSeconds: WARM_UP_SECONDS, seconds, ...spec };
-    let before = CpuTimes.now();
-    let after = before;
-    let beganAt = performance.now();
+    let began = this.#clock();
+    let ended: Moment | undefined;
     const { report } = await this.#generator.ask({ type: 'load', spec: whole }, 'report', () => {
-      before = CpuTimes.now();
-      beganAt = performance.now();
+      began = this.#clock();
       setTimeout(() => {
-        after = CpuTimes.now();
+        ended = this.#clock();
       }, whole.seconds * 1000);
+      onMeasuring();
     });
-    if (after === before) after = CpuTimes.now();
-    const machineMs = (performance.now() - beganAt) * availableParallelism();
-    const measured: Measured = {
+    const { cpu, at } = ended ?? this.#clock();
+    return {
       ...report,
-      cpu: after.since(before, pids),
-      othersShare: after.othersSince(before, process.pid) / machineMs,
+      cpu: cpu.since(began.cpu, pids),
+      othersShare: cpu.othersSince(began.cpu, process.pid) / machineMs(began.at, at),
     };
-    return measured;
   };
 
   watch: Bench['watch'] = async (work) => {
     await sleep(PAUSE_MS);
-    const before = CpuTimes.now();
-    const beganAt = performance.now();
+    const began = this.#clock();
     const result = await work();
-    const machineMs = (performance.now() - beganAt) * availableParallelism();
-    return { result, othersShare: CpuTimes.now().othersSince(before, process.pid) / machineMs };
+    const { cpu, at } = this.#clock();
+    return { result, othersShare: cpu.othersSince(began.cpu, process.pid) / machineMs(began.at, at) };
   };
+
+  #clock(): Moment {
+    return { at: performance.now(), cpu: CpuTimes.now() };
+  }
 
   async end(): Promise<void> {
     await this.#releasers.release();

@@ -25,10 +25,11 @@ export interface Bench {
   readonly options: BenchOptions;
   /** A line for the person who waits. */
   say(line: string): void;
-  /** Loads a server. `pids`: whose CPU is wanted, by name. */
+  /** Loads a server. `pids`: whose CPU is wanted, by name. `onMeasuring`: called when the warm-up is over. */
   load(
     spec: Omit<LoadSpec, 'warmUpSeconds' | 'seconds'> & Partial<Pick<LoadSpec, 'warmUpSeconds' | 'seconds'>>,
     pids?: Readonly<Record<string, number>>,
+    onMeasuring?: () => void,
   ): Promise<Measured>;
   /** Does something else than a load; with the share of the machine that others took meanwhile. */
   watch<T>(work: () => Promise<T>): Promise<{ result: T; othersShare: number }>;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { MINILM } from '#test/support/minilm.js';
-import type { Scenario } from '../run/scenario.js';
+import type { Bench, Measured, Scenario } from '../run/scenario.js';
 import { median } from '../run/statistics.js';
 import { Tally } from '../run/tally.js';
 import { predictUrl, serve } from '../serve/millrace.js';
@@ -19,9 +19,26 @@ const NO_OVERLOAD_SHARE = 0.1;
 const MOST_SHARE = 0.02;
 /** The backlog of an overload lies in the server, not in the generator. */
 const CONNECTIONS = 4096;
-const WARM_UP_MS = 1500;
 /** What an overload may do to requests: refuse them, or leave them unanswered when it ends. */
 const OVERLOADED = /^(429|504|unanswered|never sent)$/;
+
+/** An open loop that lasts a little longer than what is measured in it. */
+function overload(
+  bench: Bench,
+  target: Target,
+  rate: number,
+  seed: number,
+): { measuring: Promise<void>; load: Promise<Measured> } {
+  let onMeasuring = (): void => undefined;
+  const measuring = new Promise<void>((resolve) => {
+    onMeasuring = resolve;
+  });
+  const seconds = bench.options.seconds + 1;
+  return {
+    measuring,
+    load: openLoad(bench, target, rate, { seed, connections: CONNECTIONS, seconds, onMeasuring }),
+  };
+}
 
 export const idle: Scenario = {
   name: 'idle',
@@ -35,18 +52,14 @@ export const idle: Scenario = {
     for (let round = 0; round < bench.options.rounds; round++) {
       const peak = await closedPeak(bench, target, { clients: CLIENTS });
       tally.add('closed loop', peak);
-      const loading = openLoad(bench, target, OVERLOAD * peak.requestsPerSecond, {
-        seed: round,
-        connections: CONNECTIONS,
-        seconds: bench.options.seconds + 1,
-      });
-      await sleep(WARM_UP_MS);
+      const loading = overload(bench, target, OVERLOAD * peak.requestsPerSecond, round);
+      await Promise.race([loading.measuring, loading.load]);
       const before = await read();
       const began = performance.now();
       await sleep(bench.options.seconds * 1000);
       const after = await read();
       const sessionSeconds = ((performance.now() - began) / 1000) * (after[SESSIONS] ?? Number.NaN);
-      tally.judge('overload', await loading, OVERLOADED);
+      tally.judge('overload', await loading.load, OVERLOADED);
       const share = (name: string) => ((after[name] ?? Number.NaN) - (before[name] ?? 0)) / sessionSeconds;
       tally.figure('overload', 'starvedShare', share(STARVED));
       tally.figure('overload', 'idleShare', share(IDLE));

@@ -30,9 +30,9 @@ export async function openLoad(
   bench: Bench,
   { pids, ...target }: Target,
   requestsPerSecond: number,
-  options: { seed: number; connections?: number; seconds?: number },
+  options: { seed: number; connections?: number; seconds?: number; onMeasuring?: () => void },
 ): Promise<Measured> {
-  const { seed, connections = OPEN_CONNECTIONS, seconds } = options;
+  const { seed, connections = OPEN_CONNECTIONS, seconds, onMeasuring } = options;
   return await bench.load(
     {
       ...target,
@@ -41,6 +41,7 @@ export async function openLoad(
       ...(seconds === undefined ? {} : { seconds }),
     },
     pids,
+    onMeasuring,
   );
 }
 
