@@ -4,26 +4,44 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { takeSetupLock } from './setup-lock.mjs';
+import { Stoppable } from './stoppable.mjs';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 const LEAST_NODE = [20, 19];
 const STILL_AT_IT_MS = 15_000;
+/** With nothing changed the compiler knows so in a third of a second: what takes longer compiles. */
+const COMPILING_MS = 1000;
 
 /**
- * Brings a clone to where its compiled programs can run, or ends the process with a sentence. Resolves with
- * whether everything compiled: what is emitted in spite of a fault may do for a part of the tests.
+ * Brings a clone to where its compiled programs can run, or ends the process with a sentence. A signal ends
+ * what runs before it ends us; another set-up of the same clone is waited for.
  *
  * @param projects folders to compile with what they refer to; none: all there are.
+ * @returns whether everything compiled.
  */
 export async function setUp(...projects) {
   checkNode();
   process.chdir(ROOT);
-  await installIfNeeded();
-  // With nothing changed the compiler knows so in a third of a second.
-  return (
-    (await run(process.execPath, [join('node_modules', 'typescript', 'bin', 'tsc'), '-b', ...projects])) === 0
-  );
+  const stoppable = new Stoppable();
+  const lock = await takeSetupLock(join(ROOT, '.cache', 'set-up'));
+  stoppable.beforeExit(lock.release);
+  try {
+    await installIfNeeded(stoppable, lock);
+    return await compile(stoppable, projects);
+  } finally {
+    lock.release();
+    stoppable.close();
+  }
+}
+
+async function compile(stoppable, projects) {
+  const timer = setTimeout(() => stoppable.isStopping || console.log('Compiling...'), COMPILING_MS);
+  const tsc = join('node_modules', 'typescript', 'bin', 'tsc');
+  const code = await stoppable.run(process.execPath, [tsc, '-b', ...projects]);
+  clearTimeout(timer);
+  return code === 0;
 }
 
 function checkNode() {
@@ -33,21 +51,26 @@ function checkNode() {
   end(`Millrace needs Node.js ${LEAST_NODE.join('.')} or newer; this is ${process.versions.node}.`);
 }
 
-async function installIfNeeded() {
+async function installIfNeeded(stoppable, lock) {
   if (isInstalled()) return;
   console.log('Installing dependencies (once)...');
   const npm = process.env.npm_execpath;
   const [command, ...first] = npm?.endsWith('.js') ? [process.execPath, npm] : ['npm'];
   const startedAt = Date.now();
   const timer = setInterval(() => {
+    if (stoppable.isStopping) return;
     console.log(`Still installing (${Math.round((Date.now() - startedAt) / 1000)} s)...`);
   }, STILL_AT_IT_MS);
-  const code = await run(command, [...first, 'ci', '--loglevel=error'], {
+  // Its spinner would stand in the line of what we say.
+  const code = await stoppable.run(command, [...first, 'ci', '--loglevel=error', '--no-progress'], {
+    onStart: lock.heldBy,
     // Without it, onnxruntime-node would download CUDA's libraries where install scripts are allowed.
     env: { ...process.env, ONNXRUNTIME_NODE_INSTALL: 'skip' },
   });
   clearInterval(timer);
-  if (code !== 0) end('Installing dependencies failed: see above. Then try `npm ci` by hand.');
+  if (code === 0) return;
+  lock.release();
+  end('Installing dependencies failed: see above. Then try `npm ci` by hand.');
 }
 
 /**

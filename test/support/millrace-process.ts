@@ -28,6 +28,9 @@ export interface RunOptions {
   args: string[];
   /** By `npm start`, as a person would, not by the program itself. */
   byNpm?: boolean;
+  /** Another script than the program itself. */
+  program?: string;
+  cwd?: string;
   env?: Record<string, string>;
 }
 
@@ -42,10 +45,10 @@ export class MillraceRunner {
     return folder;
   }
 
-  run({ args, byNpm = false, env = {} }: RunOptions): MillraceProcess {
-    const [command, ...first] = byNpm ? ['npm', 'start', '--'] : [process.execPath, MAIN];
+  run({ args, byNpm = false, program = MAIN, cwd = ROOT, env = {} }: RunOptions): MillraceProcess {
+    const [command, ...first] = byNpm ? ['npm', 'start', '--'] : [process.execPath, program];
     const child = spawn(command ?? '', [...first, ...args], {
-      cwd: ROOT,
+      cwd,
       env: { ...withoutSettings(process.env), ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
       // A process group of its own, so that a whole group can be signalled without the tests.
