@@ -129,6 +129,10 @@ async function start(
     doors: [nativeRouter(doors), openInferenceRouter(doors), modelsRouter(doors)],
   });
   const server = await listen(app, settings);
+  server.on('connection', (socket) => {
+    metrics.connections.inc();
+    socket.once('close', () => metrics.connections.dec());
+  });
   releasers.push(() => server.closeAllConnections());
   const port = portOf(server);
   logger.info({ id, host: settings.host, port }, 'gateway serves');

@@ -122,18 +122,86 @@ describe('a worker', () => {
     const sound = gateway.job(indices(1));
     const part = sound.parts[0];
     const id = () => randomUUID();
+    const nothing = encodeFrame({}, []).toString('base64');
     const faulty: [string, string, object][] = [
       [id(), 'contract_version_unsupported', { ...sound, v: 99 }],
       [id(), 'invalid_input', { ...sound, model: 'other' }],
       [id(), 'invalid_input', { ...sound, parts: [{ ...part, payload: { inline: 'AAAA' } }] }],
       [id(), 'invalid_input', { ...sound, parts: [{ ...part, count: 7 }] }],
-      [id(), 'internal', { ...sound, parts: [{ ...part, payload: { key: 'mr-payload:none', bytes: 1 } }] }],
+      [
+        id(),
+        'invalid_input',
+        { ...sound, parts: [{ ...part, payload: { key: 'mr-payload:none', bytes: 1 } }] },
+      ],
+      [id(), 'invalid_input', { ...sound, parts: [{ ...part, payload: { inline: nothing } }] }],
     ];
     for (const [requestId, code, data] of faulty) {
       const parts = (data as typeof sound).parts.map((one) => ({ ...one, requestId }));
       const { header } = await gateway.send({ ...data, parts }, requestId);
       expect(header.items[0], code).to.deep.include({ status: 'failed', code });
     }
+  });
+
+  it('answers those fetched beside a job whose data is no JSON, and fails that one alone', async () => {
+    const { gateway, connection, start } = await model();
+    const broken = await gateway.queue.add('infer', {}, { jobId: randomUUID(), priority: 10 });
+    await connection.hset(gateway.queue.toKey(broken.id ?? ''), 'data', '{not json');
+    const beside = Array.from({ length: 12 }, (_, i) => gateway.predict(indices(i % 4)));
+    await start();
+    const answers = (await Promise.all(beside)).map(({ outputs }) => values(outputs)[0]);
+    expect(answers).to.deep.equal(Array.from({ length: 12 }, (_, i) => ((i % 4) + 1) * 10));
+    await until(async () => (await gateway.queue.getFailedCount()) === 1);
+    await until(async () => (await gateway.queue.getActiveCount()) === 0);
+  });
+
+  it('fails a job that claims more items than any gateway sends, without making room for them', async () => {
+    const { gateway, start } = await model();
+    await start();
+    const job = gateway.job(indices(1), { count: 2 ** 31 });
+    await gateway.queue.add('infer', job, { jobId: randomUUID(), priority: 10 });
+    await until(async () => (await gateway.queue.getFailedCount()) === 1);
+    expect(values((await gateway.predict(indices(2))).outputs)).to.deep.equal([30]);
+  });
+
+  it('says that a part’s payload is gone', async () => {
+    const { gateway, start } = await model();
+    await start();
+    const requestId = randomUUID();
+    const key = payloadKey(gateway.queueName, requestId, 0);
+    const { header } = await gateway.predict(indices(1), { requestId, payload: { key, bytes: 100 } });
+    expect(header.items[0]).to.deep.include({ status: 'failed', code: 'internal' });
+  });
+
+  it('fetches again after Redis refused to hand out jobs, and is not ready while it does', async () => {
+    const { gateway, connection, start } = await model();
+    const worker = await start();
+    await gateway.predict(indices(0));
+    await connection.config('SET', 'maxmemory', '1mb');
+    const ready = async (): Promise<boolean> => (await fetch(`${worker.healthUrl}/health/ready`)).ok;
+    const waiting = gateway.redis.zcard(gateway.queue.toKey('prioritized'));
+    expect(await waiting).to.equal(0);
+    await until(async () => !(await ready()));
+    await connection.config('SET', 'maxmemory', '0');
+    await until(ready);
+    expect(values((await gateway.predict(indices(2))).outputs)).to.deep.equal([30]);
+  });
+
+  it('keeps no input of a client’s own fault', async () => {
+    const { gateway, connection, start } = await model();
+    await start();
+    const requestId = randomUUID();
+    const key = payloadKey(gateway.queueName, requestId, 0);
+    const [tensor] = indices(1, 2);
+    const frame = encodeFrame({}, tensor ? [{ ...tensor, shape: [1, 2] }] : []);
+    await connection.set(key, frame);
+    const { header } = await gateway.predict(indices(1), {
+      requestId,
+      count: 1,
+      payload: { key, bytes: frame.length },
+    });
+    expect(header.items[0]).to.deep.include({ status: 'failed', code: 'invalid_input' });
+    await until(async () => (await gateway.queue.getFailedCount()) === 1);
+    await until(async () => (await connection.exists(key)) === 0);
   });
 
   it('reads a large input from its side key and removes that key', async () => {

@@ -96,11 +96,10 @@ async function start(
   };
   const metrics = workerMetrics();
 
-  const health = await startHealthServer(
-    { host: settings.workerHost, port: settings.workerPort },
-    () => state,
-    metrics,
-  );
+  const pipelines: ModelPipeline[] = [];
+  const ready = (): boolean => state === 'serving' && !pipelines.some((pipeline) => pipeline.failing);
+  const at = { host: settings.workerHost, port: settings.workerPort };
+  const health = await startHealthServer(at, () => state, ready, metrics);
   releasers.push(() => health.close());
 
   const redis = connectRedis(settings.redisUrl, 'worker', `worker-${id}`);
@@ -123,7 +122,6 @@ async function start(
   releasers.push(() => preprocess.close());
   const context = { workerId: id, settings, redis, subscriber, clock, metrics, logger };
   const curves = new CurveStore(settings.dataDir, logger);
-  const pipelines: ModelPipeline[] = [];
   const deaths: Promise<Error>[] = [];
   for (const model of prepared) {
     const served = await ServedModel.load(model, settings, preprocess, curves, logger);

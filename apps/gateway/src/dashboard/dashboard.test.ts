@@ -1,3 +1,4 @@
+import { request as httpRequest } from 'node:http';
 import { expect } from 'chai';
 import type { Gateway } from '../gateway.js';
 import { Harness, post } from '../test-support/harness.js';
@@ -93,6 +94,27 @@ describe('the dashboard', () => {
     const limited = await login(guarded, PASSWORD);
     expect(limited.status).to.equal(429);
     expect(Number(limited.headers.get('retry-after'))).to.be.within(1, 60);
+  });
+
+  it('limits attempts that are sent side by side, each held back until all have begun', async () => {
+    const guarded = await harness.gateway({ dashboardPassword: PASSWORD });
+    const release: (() => void)[] = [];
+    const statuses = Array.from({ length: 40 }, (_, i) => {
+      const form = `user=admin&password=guess${i}`;
+      return new Promise<number>((resolve, reject) => {
+        const request = httpRequest(`${guarded.url}/dashboard/login`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/x-www-form-urlencoded', 'content-length': form.length },
+        });
+        request.on('response', (response) => resolve(response.resume().statusCode ?? 0));
+        request.on('error', reject);
+        request.write(form.slice(0, 5));
+        release.push(() => request.end(form.slice(5)));
+      });
+    });
+    for (const finish of release) finish();
+    const judged = (await Promise.all(statuses)).filter((status) => status === 401);
+    expect(judged).to.have.length(10);
   });
 
   it('is off without a password, and says so', async () => {

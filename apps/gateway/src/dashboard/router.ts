@@ -40,6 +40,8 @@ export function dashboardRouter(
     .route('/login')
     .get((_req, res) => show(res, 200, loginPage()))
     .post(async (req, res) => {
+      const form = new URLSearchParams((await readBody(req, MAX_FORM_BYTES)).toString());
+      // Asked and counted in one step, after the body is here: logins that are sent side by side count too.
       const address = req.socket.remoteAddress ?? '';
       const waitSeconds = attempts.waitSeconds(address);
       if (waitSeconds > 0) {
@@ -47,7 +49,6 @@ export function dashboardRouter(
         show(res, 429, loginPage('Too many failed attempts. Try again in a minute.'));
         return;
       }
-      const form = new URLSearchParams((await readBody(req, MAX_FORM_BYTES)).toString());
       if (!sessions.accepts(form.get('user') ?? '', form.get('password') ?? '')) {
         attempts.failed(address);
         show(res, 401, loginPage('User or password is wrong.'));

@@ -30,6 +30,7 @@ export function createApp(options: AppOptions): Express {
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', 'simple');
+  app.set('case sensitive routing', true);
   app.use(requestContext({ clock, logger, metrics, state, doorOf }));
   // Doors first: theirs are the paths that are asked thousands of times a second.
   for (const door of options.doors) app.use(door);

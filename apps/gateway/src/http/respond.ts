@@ -3,6 +3,9 @@ import { spans } from '@millrace/shared';
 import type { Response } from 'express';
 import { contextOf } from './context.js';
 
+/** A client that reads nothing of a waiting answer for this long, in ms, is cut off. */
+const UNREAD_MS = 10_000;
+
 export interface Timing {
   name: string;
   ms: number;
@@ -42,6 +45,10 @@ export function respond(
   if (context.closesConnection) headers.push('Connection', 'close');
   res.writeHead(status, headers);
   res.end(body);
+  // What the kernel did not take waits in our memory: a client that stops reading must not hold it for long.
+  // Node tells progress from none, and sets the connection's usual idle time once the answer is out.
+  const { socket } = res;
+  if (socket && socket.writableLength > 0) socket.setTimeout(UNREAD_MS);
 }
 
 /** Sends a small JSON answer that went through no queue. `now`: epoch ms of Redis's clock. */

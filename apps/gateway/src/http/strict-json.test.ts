@@ -21,6 +21,20 @@ describe('parseStrictJson', () => {
     expect(parse(`[${'[[[[[[[]]]]]]],'.repeat(5)}1]`)).to.have.length(6);
   });
 
+  it('refuses more values than can be parsed without holding up everybody, strings of commas not counted', () => {
+    const many = (n: number): string => `[${Array(n).fill('[]').join(',')}]`;
+    expect(codeOf(many(500_001))).to.equal('body_too_large');
+    expect(parse(many(499_000))).to.have.length(499_000);
+    expect(parse(JSON.stringify([','.repeat(1_200_000)]))).to.have.length(1);
+  });
+
+  it('says where JSON breaks off, and that a body is empty', () => {
+    expect(() => parse('{"a": 1 "b": 2}')).to.throw(/not valid JSON at character 8\./);
+    expect(() => parse('{"a": [1,')).to.throw(/not valid JSON: it ends too early\./);
+    expect(() => parse('{"secret": tru}')).to.throw(/not valid JSON\.$/);
+    expect(() => parse('')).to.throw(/empty/);
+  });
+
   it('keeps __proto__ an ordinary key', () => {
     const parsed = parse('{"__proto__":{"polluted":true},"a":1}') as Record<string, unknown>;
     expect(Object.keys(parsed)).to.deep.equal(['__proto__', 'a']);

@@ -10,6 +10,9 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 const BOM = 0xfeff;
 const WALKED_BYTES = 64;
+const COMMA = 0x2c;
+/** Parsing this many blocks the event loop for tens of ms; millions would block it for seconds. */
+const MAX_VALUES = 500_000;
 
 /**
  * Parses JSON as RFC 8259 has it: UTF-8 only, nothing repaired on the way, and no deeper than `maxDepth`.
@@ -22,13 +25,24 @@ export function parseStrictJson(body: Buffer, maxDepth: number): unknown {
   if (body.byteLength > maxDepth && nestsDeeper(body, maxDepth)) {
     throw new MillraceError('nesting_too_deep', `The body nests deeper than ${maxDepth} levels.`, BODY);
   }
+  if (body.byteLength === 0)
+    throw new MillraceError('invalid_json', 'The body is empty; it must be JSON.', BODY);
+  if (holdsMoreValues(body, MAX_VALUES)) {
+    throw new MillraceError('body_too_large', `The body holds more than ${MAX_VALUES} values.`, BODY);
+  }
   const text = body.toString('utf8');
   try {
     return JSON.parse(text.charCodeAt(0) === BOM ? text.slice(1) : text);
-  } catch {
-    // The parser's own message quotes the input.
-    throw new MillraceError('invalid_json', undefined, BODY);
+  } catch (error) {
+    throw new MillraceError('invalid_json', `The body is not valid JSON${placeOf(error as Error)}.`, BODY);
   }
+}
+
+/** Where the parser stopped; the rest of its message quotes the input. */
+function placeOf({ message }: Error): string {
+  const position = /at position (\d+)/.exec(message)?.[1];
+  if (position !== undefined) return ` at character ${position}`;
+  return message.includes('end of') ? ': it ends too early' : '';
 }
 
 function nestsDeeper(body: Buffer, maxDepth: number): boolean {
@@ -47,6 +61,18 @@ function nestsDeeper(body: Buffer, maxDepth: number): boolean {
     }
   }
   return false;
+}
+
+/** Whether more than `limit` values are listed, told by the commas outside strings. */
+function holdsMoreValues(body: Buffer, limit: number): boolean {
+  if (body.byteLength <= limit || hasAtMost(body, COMMA, COMMA, 2 * limit - 1)) return false;
+  let commas = 0;
+  for (let at = 0; at < body.byteLength; at++) {
+    const byte = body[at];
+    if (byte === QUOTE) at = endOfString(body, at + 1);
+    else if (byte === COMMA) commas += 1;
+  }
+  return commas >= limit;
 }
 
 /** Whether the two bytes together occur at most `limit` times. */

@@ -46,6 +46,7 @@ export class JsonWriter {
 
   /** Any number as JavaScript writes it, which reads back as the same number; null for what JSON can't say. */
   number(value: number): this {
+    if (Object.is(value, -0)) return this.raw('-0');
     return this.raw(Number.isFinite(value) ? String(value) : 'null');
   }
 

@@ -11,6 +11,8 @@ export interface HealthServer {
 export async function startHealthServer(
   at: { host: string; port: number },
   state: () => WorkerState,
+  /** Whether it serves and can fetch jobs. */
+  ready: () => boolean,
   metrics: WorkerMetrics,
 ): Promise<HealthServer> {
   const server = createServer((request, response) => {
@@ -23,9 +25,9 @@ export async function startHealthServer(
         () => response.writeHead(500).end(),
       );
     } else if (path === '/health/live' || path === '/health/ready') {
-      const well = path === '/health/live' ? state() !== 'stopped' : state() === 'serving';
+      const well = path === '/health/live' ? state() !== 'stopped' : ready();
       response.writeHead(well ? 200 : 503, { 'Content-Type': 'application/json' });
-      response.end(JSON.stringify({ state: state() }));
+      response.end(JSON.stringify({ state: state(), ready: ready() }));
     } else {
       response.writeHead(404).end();
     }

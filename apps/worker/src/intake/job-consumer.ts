@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { BULL_PREFIX } from '@millrace/shared';
-import { type Job, Worker } from 'bullmq';
+import { type Job, type JobJson, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 
 /** Measured safe on two busy cores; work of a dead worker is back in 2.9 to 3.5 s. */
@@ -20,6 +20,20 @@ export interface FetchedJob {
   stalled: number;
   /** BullMQ's reason to fail it unrun, if it has one. */
   deferredFailure: string | undefined;
+}
+
+/**
+ * BullMQ throws when a job's data is no JSON, and then nobody holds the job that it made active. Another tool
+ * may have written it; it is fetched as a job without data, and refused as one.
+ */
+class TolerantWorker extends Worker {
+  protected override createJob(data: JobJson, jobId: string): Job {
+    try {
+      return super.createJob(data, jobId);
+    } catch {
+      return super.createJob({ ...data, data: 'null', opts: {} as JobJson['opts'] }, jobId);
+    }
+  }
 }
 
 /**
@@ -43,7 +57,7 @@ export class JobConsumer {
     events: { onLocksLost(count: number): void; onError(error: Error): void },
   ) {
     this.#onLocksLost = events.onLocksLost;
-    this.#worker = new Worker(queue, null, {
+    this.#worker = new TolerantWorker(queue, null, {
       connection: redis,
       prefix: BULL_PREFIX,
       autorun: false,
@@ -79,16 +93,19 @@ export class JobConsumer {
   async fetch(most: number): Promise<FetchedJob[]> {
     const waited = this.#drained;
     this.#head ??= this.#fetchOne(true);
-    const head = await this.#head;
-    this.#head = undefined;
+    const head = await this.#head.finally(() => {
+      this.#head = undefined;
+    });
     if (!head) return [];
     const jobs = [head];
     if (waited) return jobs;
     for (let round = FIRST_ROUND; jobs.length < most; round *= 2) {
       const wanted = Math.min(round, most - jobs.length);
-      const found = await Promise.all(Array.from({ length: wanted }, () => this.#fetchOne(false)));
-      for (const job of found) if (job) jobs.push(job);
-      if (found.some((job) => !job)) break;
+      const found = await Promise.allSettled(Array.from({ length: wanted }, () => this.#fetchOne(false)));
+      const good = found.flatMap((one) => (one.status === 'fulfilled' && one.value ? [one.value] : []));
+      jobs.push(...good);
+      // What was fetched beside one that failed is held here, so it is handed on all the same.
+      if (good.length < wanted) break;
     }
     return jobs;
   }

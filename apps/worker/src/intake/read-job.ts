@@ -4,6 +4,8 @@ import {
   type ModelDescription,
   type Part,
   parseJobData,
+  payloadKey,
+  queueName,
   type Tensor,
 } from '@millrace/shared';
 import type { Redis } from 'ioredis';
@@ -22,12 +24,14 @@ export async function readJob(fetched: FetchedJob, model: ModelDescription, redi
     });
   }
   const held = new HeldJob(fetched, data);
-  for (const part of data.parts) held.addPart(part, await readInputs(part, redis));
+  const queue = queueName(data.model, data.version);
+  for (const part of data.parts) held.addPart(part, await readInputs(queue, part, redis));
   return held;
 }
 
-async function readInputs(part: Part, redis: Redis): Promise<Tensor[]> {
-  const { tensors } = decodeFrame(await readPayload(part, redis));
+async function readInputs(queue: string, part: Part, redis: Redis): Promise<Tensor[]> {
+  const { tensors } = decodeFrame(await readPayload(queue, part, redis));
+  if (tensors.length === 0) throw new MillraceError('invalid_input', 'The part has no tensors.');
   const seen = new Set<string>();
   for (const { name, shape } of tensors) {
     if (seen.has(name)) {
@@ -45,8 +49,13 @@ async function readInputs(part: Part, redis: Redis): Promise<Tensor[]> {
   return tensors;
 }
 
-async function readPayload(part: Part, redis: Redis): Promise<Buffer> {
+async function readPayload(queue: string, part: Part, redis: Redis): Promise<Buffer> {
   if ('inline' in part.payload) return Buffer.from(part.payload.inline, 'base64');
+  if (part.payload.key !== payloadKey(queue, part.requestId, part.firstItem)) {
+    throw new MillraceError('invalid_input', 'The part names a payload that is not its own.', {
+      field: 'payload.key',
+    });
+  }
   const payload = await redis.getBuffer(part.payload.key);
   if (!payload) throw new MillraceError('internal', 'The input of this part is no longer stored.');
   return payload;

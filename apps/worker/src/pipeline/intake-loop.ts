@@ -22,9 +22,12 @@ import type { Settler } from './settler.js';
 
 /** After an error of Redis, fetching is tried again after this long, in ms. */
 const RETRY_MS = 100;
+const FAILING_MS = 3000;
 const TYPICAL_SIZE = 16;
 const MEAN_WEIGHT = 0.05;
 const MOST_JOBS = 128;
+/** A job that could not be read this often, for reasons that are not its own, is given up. */
+const MOST_STALLS = 3;
 
 /**
  * Fetches jobs while there is room ahead of the sessions, reads and prepares their items, and puts them
@@ -39,6 +42,7 @@ export class IntakeLoop {
   #itemsPerJob = 1;
   #preparing = new Set<Promise<void>>();
   #roomWaiter: (() => void) | undefined;
+  #failingSince: number | undefined;
 
   constructor(
     private readonly parts: {
@@ -68,6 +72,11 @@ export class IntakeLoop {
     parts.dispatcher.workComes = () => this.#preparing.size > 0 || !parts.consumer.drained;
   }
 
+  /** Whether jobs could not be fetched for a while: then this worker is of no use. */
+  get failing(): boolean {
+    return this.#failingSince !== undefined && performance.now() - this.#failingSince > FAILING_MS;
+  }
+
   start(): void {
     this.#loop = this.#run();
   }
@@ -87,11 +96,14 @@ export class IntakeLoop {
       if (this.#stopped) return;
       try {
         const jobs = await this.parts.consumer.fetch(most);
+        this.#failingSince = undefined;
         this.parts.metrics.jobsHeld.set({ model: this.parts.model.name }, this.parts.consumer.held);
         if (jobs.length > 0) this.#accept(jobs);
       } catch (error) {
         if (this.#stopped) return;
-        this.parts.logger.warn({ err: error }, 'jobs could not be fetched');
+        if (this.#failingSince === undefined)
+          this.parts.logger.warn({ err: error }, 'jobs cannot be fetched');
+        this.#failingSince ??= performance.now();
         await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
       }
     }
@@ -182,20 +194,36 @@ export class IntakeLoop {
 
   /** A fetched job ready to prepare; undefined when it needed no run. */
   async #read(fetched: FetchedJob): Promise<HeldJob | undefined> {
-    const { model, redis, settler } = this.parts;
+    const { model, redis } = this.parts;
     try {
       if (fetched.deferredFailure) throw new MillraceError('internal', fetched.deferredFailure);
       const job = await readJob(fetched, model, redis);
       if (fetched.stalled > 0 && (await this.#takeOver(job))) return undefined;
       return job;
     } catch (error) {
-      if (!(error instanceof MillraceError)) throw error;
-      this.parts.logger.warn(
-        { job: fetched.job.id, code: error.code, why: error.message },
-        'a job was refused',
-      );
-      await settler.refuse(fetched, { code: error.code, message: error.message });
+      await this.#refuse(fetched, error as Error);
       return undefined;
+    }
+  }
+
+  /**
+   * A job that can't be read fails alone; those fetched with it go on. What was Redis's fault, by all looks,
+   * is tried again after its lock ran out, but not for ever.
+   */
+  async #refuse(fetched: FetchedJob, error: Error): Promise<void> {
+    if (!(error instanceof MillraceError) && fetched.stalled < MOST_STALLS) {
+      this.parts.logger.warn({ job: fetched.job.id, err: error }, 'a job could not be read yet');
+      this.parts.consumer.abandon(fetched);
+      return;
+    }
+    const known =
+      error instanceof MillraceError ? error : new MillraceError('internal', undefined, {}, { cause: error });
+    this.parts.logger.warn({ job: fetched.job.id, code: known.code, err: error }, 'a job was refused');
+    try {
+      await this.parts.settler.refuse(fetched, { code: known.code, message: known.message });
+    } catch (err) {
+      this.parts.logger.error({ err, job: fetched.job.id }, 'a job could not even be refused');
+      this.parts.consumer.abandon(fetched);
     }
   }
 

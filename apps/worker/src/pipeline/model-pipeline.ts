@@ -106,6 +106,11 @@ export class ModelPipeline {
     return { ...this.#description, cost };
   }
 
+  /** Whether it has been unable to fetch jobs for a while. */
+  get failing(): boolean {
+    return this.#intake.failing;
+  }
+
   async start(): Promise<void> {
     await this.#cancellations.start(this.#context.subscriber, () => this.#dispatcher.pump());
     await this.#consumer.start();

@@ -1,5 +1,6 @@
 import {
   CONTRACT_VERSION,
+  ERRORS,
   type ItemOutcome,
   joinItems,
   type Logger,
@@ -20,8 +21,15 @@ import type { ItemOutput } from '../tasks/task.js';
 
 /** A reply lives to its part's deadline and this much longer, in ms. */
 const REPLY_GRACE_MS = 10_000;
-/** Inputs of failed jobs are kept this long, so that they can be retried, in ms. */
-const FAILED_PAYLOAD_MS = 24 * 3600 * 1000;
+/**
+ * Inputs of jobs that failed by our fault are kept so that they can be retried: this long (ms), and only
+ * small ones, for failures must not fill Redis. A client's own fault would fail again.
+ */
+const FAILED_PAYLOAD_MS = 6 * 3600 * 1000;
+const MAX_FAILED_PAYLOAD_BYTES = 256 * 1024;
+/** Parts of a job that can't be read which are told so, and items in each. */
+const MAX_REFUSED_PARTS = 64;
+const MAX_REFUSED_ITEMS = 1024;
 
 /** From settled items to replies, and from replied parts to finished jobs. */
 export class Settler {
@@ -139,14 +147,20 @@ export class Settler {
     const failures = job.parts
       .flatMap((part) => part.items)
       .filter((item) => item.outcome?.status === 'failed');
-    const payloads = job.data.parts.flatMap(({ payload }) => ('key' in payload ? [payload.key] : []));
-    if (failures.length === 0) {
-      await this.#consumer.complete(job.fetched);
-      if (payloads.length > 0) await this.#redis.unlink(...payloads);
-      return;
+    const ours = failures.some(
+      ({ outcome }) => outcome?.status === 'failed' && ERRORS[outcome.code].fault !== 'client',
+    );
+    const keep: string[] = [];
+    const drop: string[] = [];
+    for (const { payload } of job.data.parts) {
+      if (!('key' in payload)) continue;
+      if (ours && payload.bytes <= MAX_FAILED_PAYLOAD_BYTES) keep.push(payload.key);
+      else drop.push(payload.key);
     }
-    await this.#consumer.fail(job.fetched, failureText(failures));
-    await Promise.all(payloads.map((key) => this.#redis.pexpire(key, FAILED_PAYLOAD_MS)));
+    if (failures.length === 0) await this.#consumer.complete(job.fetched);
+    else await this.#consumer.fail(job.fetched, failureText(failures));
+    if (drop.length > 0) await this.#redis.unlink(...drop);
+    await Promise.all(keep.map((key) => this.#redis.pexpire(key, FAILED_PAYLOAD_MS)));
   }
 
   /** Fails a job that could not even be read: each part that can be made out gets its answer. */
@@ -155,7 +169,7 @@ export class Settler {
     error: { code: ItemOutcomeFailed['code']; message: string },
   ): Promise<void> {
     const parts = (fetched.job.data as { parts?: unknown } | undefined)?.parts;
-    for (const part of Array.isArray(parts) ? parts : []) {
+    for (const part of Array.isArray(parts) ? parts.slice(0, MAX_REFUSED_PARTS) : []) {
       const address = readAddress(part);
       if (!address) continue;
       const { requestId, firstItem, count, replyTo, generation } = address;
@@ -209,7 +223,7 @@ function readAddress(part: unknown) {
     Number.isSafeInteger(firstItem) &&
     Number.isSafeInteger(count) &&
     (count as number) > 0 &&
-    (count as number) <= 4096;
+    (count as number) <= MAX_REFUSED_ITEMS;
   if (!sound) return undefined;
   return {
     requestId: requestId as string,

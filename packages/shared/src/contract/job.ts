@@ -11,6 +11,10 @@ export type PriorityClass = keyof typeof PRIORITIES;
 /** Tensor bytes of a part up to this many travel inside the job, as base64; more go to a side key. */
 export const MAX_INLINE_BYTES = 4096;
 
+/** Most items in a part, and parts in a job: far above what gateways send, low enough to allocate for. */
+const MAX_PART_ITEMS = 4096;
+const MAX_PARTS = 64;
+
 const stamp = z.number().finite();
 
 const partSchema = z.object({
@@ -19,7 +23,7 @@ const partSchema = z.object({
   /** Index of the part's first item in its request. */
   firstItem: z.int().min(0),
   /** Items in the part. */
-  count: z.int().min(1),
+  count: z.int().min(1).max(MAX_PART_ITEMS),
   /** Id of the gateway whose reply channel gets the answer. */
   replyTo: z.string().min(1).max(64),
   /** Epoch ms of Redis's clock after which the answer is worthless; nothing starts past it. */
@@ -48,7 +52,7 @@ const jobSchema = z.object({
   v: z.literal(CONTRACT_VERSION),
   model: z.string().min(1),
   version: z.string().min(1),
-  parts: z.array(partSchema).min(1).max(64),
+  parts: z.array(partSchema).min(1).max(MAX_PARTS),
 });
 
 /** A run of consecutive items of one request: the unit that is enqueued, cancelled and replied to. */

@@ -70,9 +70,24 @@ export async function readRegistry(redis: Redis, now: number): Promise<WorkerAnn
   const alive = new Set(live);
   const workers: WorkerAnnouncement[] = [];
   for (const [id, json] of Object.entries(all)) {
-    if (alive.has(id)) workers.push(JSON.parse(json) as WorkerAnnouncement);
+    const worker = alive.has(id) ? parseAnnouncement(json) : undefined;
+    if (worker) workers.push(worker);
   }
   return workers;
+}
+
+/** An announcement that can't be read counts as none: it must not hide the others. */
+function parseAnnouncement(json: string): WorkerAnnouncement | undefined {
+  try {
+    const worker = JSON.parse(json) as Partial<WorkerAnnouncement> | null;
+    const sound =
+      typeof worker?.id === 'string' &&
+      Array.isArray(worker.models) &&
+      worker.models.every((model) => typeof model?.name === 'string' && typeof model.version === 'string');
+    return sound ? (worker as WorkerAnnouncement) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether a worker instance is alive by the registry. `now` is epoch ms of Redis's clock. */

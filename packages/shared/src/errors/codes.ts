@@ -34,7 +34,12 @@ export const ERRORS = {
     text: 'An API key is required: send "Authorization: Bearer KEY".',
   },
   forbidden: { status: 403, retryable: false, fault: 'client', text: 'This API key may not do that.' },
-  not_found: { status: 404, retryable: false, fault: 'client', text: 'There is nothing at this address.' },
+  not_found: {
+    status: 404,
+    retryable: false,
+    fault: 'client',
+    text: 'There is nothing at this address. There are POST /v1/models/{model}/predict, POST /v2/models/{model}/infer, GET /v1/models, /v2/health/ready, /metrics and /dashboard.',
+  },
   model_not_found: { status: 404, retryable: false, fault: 'client', text: 'No such model is served here.' },
   method_not_allowed: {
     status: 405,
@@ -114,7 +119,7 @@ export const ERRORS = {
     status: 504,
     retryable: true,
     fault: 'load',
-    text: 'The answer did not come within the time the request allowed.',
+    text: 'The answer did not come within the time the request allowed. Ask for more with "waitMs" or the header "Prefer: wait=SECONDS", or send less at once.',
   },
 } as const satisfies Record<string, ErrorSpec>;
 

@@ -59,6 +59,11 @@ export function gatewayMetrics() {
       labelNames: ['queue'],
       registers,
     }),
+    connections: new Gauge({
+      name: 'millrace_gateway_connections',
+      help: 'Open HTTP connections.',
+      registers,
+    }),
     clientsGone: new Counter({
       name: 'millrace_clients_gone_total',
       help: 'Clients that went away before their answer.',

@@ -12,7 +12,7 @@ export function modelsRouter({
   directory,
   keyed,
 }: Pick<DoorParts, 'clock' | 'directory' | 'keyed'>): Router {
-  const router = Router();
+  const router = Router({ caseSensitive: true });
   router
     .route('/v1/models')
     .all(keyed)

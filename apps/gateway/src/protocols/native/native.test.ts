@@ -117,8 +117,12 @@ describe('the native door', () => {
     expect(body.outputs[1]).to.have.property('int8_out').deep.equal([5]);
   });
 
-  it('ignores fields it does not know, __proto__ as any other', async () => {
-    const { status, body } = await predict(text, '{"__proto__":{"partial":true},"inputs":["bad"],"x":1}');
+  it('refuses a field it does not know, naming those it does, and ignores __proto__', async () => {
+    const misspelt = await predict(text, '{"inputs":["fine"],"parital":true}');
+    expect(misspelt.status).to.equal(400);
+    expect(misspelt.body).to.deep.include({ code: 'invalid_input', field: 'parital' });
+    expect(misspelt.body).to.have.property('detail').that.contains('partial');
+    const { status, body } = await predict(text, '{"__proto__":{"partial":true},"inputs":["bad"]}');
     expect(status).to.equal(400);
     expect(body).to.have.property('code', 'text_too_long');
   });

@@ -8,13 +8,20 @@ import { readTexts } from '../read-texts.js';
 
 type JsonObject = Record<string, unknown>;
 
+const FIELDS = ['inputs', 'waitMs', 'partial', 'parameters'];
+
 /**
- * Reads the body of a predict call: `{"inputs": ..., "waitMs"?, "partial"?, "parameters"?}`. Other fields
- * are ignored.
+ * Reads the body of a predict call: `{"inputs": ..., "waitMs"?, "partial"?, "parameters"?}`. Any other field
+ * is refused, so that a misspelt one is found; `__proto__`, which is no field of JSON's making, is ignored.
  * @throws MillraceError `invalid_input` or `too_many_items`, naming the field.
  */
 export function parsePredict(model: ModelDescription, body: unknown): ParsedInputs {
   if (!isObject(body)) throw invalid('body', 'must be an object with "inputs"');
+  for (const name of Object.keys(body)) {
+    if (!FIELDS.includes(name) && name !== '__proto__') {
+      throw invalid(shortened(name), `is not a field here; there are ${FIELDS.join(', ')}`);
+    }
+  }
   const values = listOfInputs(model, body.inputs);
   const inputs =
     model.task === 'text-embedding'
@@ -57,7 +64,7 @@ function readItems(
 }
 
 function requireItem(model: ModelDescription, value: unknown, field: string, index: number): JsonObject {
-  if (!isObject(value)) throw invalid(field, `must be an object with ${namesOf(model)}`, index);
+  if (!isObject(value)) throw invalid(field, `must be an object with inputs of ${namesOf(model)}`, index);
   for (const name of Object.keys(value)) {
     if (!model.inputs.some((spec) => spec.name === name)) {
       throw invalid(
@@ -100,7 +107,8 @@ function requireSignature(spec: TensorSpec, itemShape: readonly number[], field:
   const fits =
     expected.length === itemShape.length &&
     expected.every((size, axis) => size < 0 || size === itemShape[axis]);
-  if (!fits) throw invalid(field, `has the shape [${itemShape}], but the model takes [${expected}]`, 0);
+  if (!fits)
+    throw invalid(field, `has the shape [${itemShape}], but an item of the model has [${expected}]`, 0);
 }
 
 function requireWait(value: unknown): number {

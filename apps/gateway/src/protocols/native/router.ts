@@ -14,7 +14,7 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 
 /** `POST /v1/models/{model}[/versions/{version}]/predict`: a task's natural values, one or a list. */
 export function nativeRouter({ clock, directory, infer, settings, keyed }: DoorParts): Router {
-  const router = Router();
+  const router = Router({ caseSensitive: true });
   router
     .route('/v1/models/:model{/versions/:version}/predict')
     .all(keyed)

@@ -16,7 +16,7 @@ const MODEL = '/v2/models/:model{/versions/:version}';
 
 /** The Open Inference Protocol, version 2, with JSON tensors: all or nothing. */
 export function openInferenceRouter({ clock, directory, infer, settings, keyed }: DoorParts): Router {
-  const router = Router();
+  const router = Router({ caseSensitive: true });
   router
     .route('/v2')
     .all(keyed)
