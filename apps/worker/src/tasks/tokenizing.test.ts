@@ -32,7 +32,9 @@ describe('tokenization', () => {
     const expected = tokenizer.encode('the cats dog '.repeat(20), room);
     expect(tokenizer.encode(long, room)).to.deep.equal(expected);
     const oneWord = tokenizer.encode('x'.repeat(1_000_000), room);
-    expect(oneWord).to.deep.equal({ ids: ids('[CLS]', '[UNK]', '[SEP]'), truncated: false });
+    expect(oneWord).to.deep.equal({ ids: ids('[CLS]', '[UNK]', '[SEP]'), truncated: true });
+    const longWord = tokenizer.encode(`${'x'.repeat(10_000)} cat`, room);
+    expect(longWord).to.deep.equal({ ids: ids('[CLS]', '[UNK]', 'cat', '[SEP]'), truncated: false });
     const spaces = tokenizer.encode(`${' '.repeat(1_000_000)}cat`, room);
     expect(spaces).to.deep.equal({ ids: ids('[CLS]', 'cat', '[SEP]'), truncated: false });
   });

@@ -9,11 +9,15 @@ export interface TokenizedText {
 /** A word of more characters than this is one unknown token to WordPiece, wherever it is cut. */
 const LONGEST_WORD = 200;
 const CHARACTERS_PER_TOKEN = 16;
+/** Characters looked at in the worst case: before and after runs of white space are made one. */
+const MOST_CHARACTERS = 2_000_000;
+const MOST_DENSE_CHARACTERS = 64_000;
 
 /**
  * Tokenizes with truncation, which the library has none of. Pure, no state but the vocabulary.
  * A long text is cut to a stretch that surely holds the wanted tokens before it is tokenized, so that a
- * million characters cost no more than a few thousand.
+ * million characters cost no more than a few thousand. Of a text with hardly a token in all that, only so
+ * much is looked at: others wait for their turn behind it.
  */
 export class TextTokenizer {
   readonly #tokenizer: Tokenizer;
@@ -33,15 +37,23 @@ export class TextTokenizer {
   /** `maxTokens` counts special tokens too. */
   encode(text: string, maxTokens: number): TokenizedText {
     const room = maxTokens - this.#before.length - this.#after.length;
-    let ids: number[] = [];
-    for (let length = Math.max(room, 1) * CHARACTERS_PER_TOKEN; ; length *= 4) {
-      const stretch = cutAtSpace(text, length);
-      ids = this.#tokenizer.encode(stretch, { add_special_tokens: false }).ids;
-      if (stretch.length === text.length || ids.length > room) break;
+    const first = cutAtSpace(text, Math.max(room, 1) * CHARACTERS_PER_TOKEN);
+    let ids = this.#idsOf(first);
+    let cut = first.length < text.length;
+    if (cut && ids.length <= room) {
+      // Few tokens in many characters: white space, or words that are one unknown token however long.
+      const dense = text.slice(0, MOST_CHARACTERS).replace(/\s+/g, ' ');
+      const stretch = cutAtSpace(dense, MOST_DENSE_CHARACTERS);
+      ids = this.#idsOf(stretch);
+      cut = text.length > MOST_CHARACTERS || stretch.length < dense.length;
     }
-    const truncated = ids.length > room;
+    const truncated = cut || ids.length > room;
     const kept = truncated ? ids.slice(0, Math.max(room, 0)) : ids;
     return { ids: [...this.#before, ...kept, ...this.#after], truncated };
+  }
+
+  #idsOf(text: string): number[] {
+    return this.#tokenizer.encode(text, { add_special_tokens: false }).ids;
   }
 }
 
