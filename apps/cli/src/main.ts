@@ -5,6 +5,7 @@ import { StartupError } from '@millrace/shared';
 import { CommanderError } from 'commander';
 import type { Host, Parent } from './host.js';
 import type { FromChild } from './messages.js';
+import { refuseKeptFlags } from './npm-flags.js';
 import { onNpmGone } from './npm-watch.js';
 import { buildProgram } from './program.js';
 
@@ -56,6 +57,9 @@ function obeyPerson(): undefined {
   return undefined;
 }
 
+// Whoever read our output may be gone: a closed terminal must not keep us from ending in order.
+for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
+
 const host: Host = {
   env: process.env,
   mainFile: fileURLToPath(import.meta.url),
@@ -92,6 +96,7 @@ for (const command of [program, ...program.commands, ...program.commands.flatMap
   command.exitOverride();
 }
 try {
+  if (!host.parent) refuseKeptFlags(host.env, process.argv.slice(2));
   await program.parseAsync(process.argv);
 } catch (error) {
   exitCode = await refuse(error);

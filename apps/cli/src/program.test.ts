@@ -56,10 +56,27 @@ describe('the command line', () => {
       .and.not.contain('--max-body-bytes');
   });
 
-  it('takes a flag over the environment, and a switch with or without its value', () => {
+  it('offers the models commands what they read', () => {
+    const models = command('models').commands;
+    const flagsOf = (name: string) => {
+      const help = models.find((each) => each.name() === name)?.helpInformation() ?? '';
+      return [...help.matchAll(/^ +--([a-z-]+) </gm)].map(([, flag]) => flag);
+    };
+    expect(flagsOf('list')).to.deep.equal(['models-dir']);
+    expect(flagsOf('prepare')).to.deep.equal(['models', 'models-dir', 'cache-dir']);
+  });
+
+  it('says its version when asked in either way', async () => {
+    await program().parseAsync(['version'], { from: 'user' });
+    expect(said).to.deep.equal(['1.2.3']);
+    expect(program().helpInformation()).to.contain('-v, --version').and.to.contain('help [COMMAND]');
+  });
+
+  it('takes a flag over the environment, and a switch with or without its value', async () => {
     const up = addSettingFlags(command('up').createCommand('up'), 'up');
     up.parse(['--port', '9000', '--allow-public', '--dashboard-admin', 'false'], { from: 'user' });
-    const settings = settingsFrom(up, { PORT: '7000', MILLRACE_WAIT_MS: '5' });
+    const env = { PORT: '7000', MILLRACE_WAIT_MS: '5' };
+    const settings = await settingsFrom(up, { env, mainFile: 'main.js' });
     expect(settings).to.include({ port: 9000, waitMs: 5, allowPublic: true, dashboardAdmin: false });
   });
 

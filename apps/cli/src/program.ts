@@ -8,11 +8,14 @@ import { profileCommand } from './commands/profile.js';
 import { TUNE_SECONDS, tuneCommand } from './commands/tune.js';
 import { runWorker } from './commands/worker.js';
 import type { Host } from './host.js';
-import { addSettingFlags, settingsFrom } from './setting-flags.js';
+import { type Audience, addSettingFlags, settingsFrom } from './setting-flags.js';
 import { loadCommand } from './tuning/load.js';
 import { up } from './up/up.js';
 
 const SETTINGS_NOTE = '\nEvery setting is a flag or an environment variable (in brackets); a flag wins.';
+
+const VERSION_FLAGS = '-v, --version';
+const HELP_NOTE = '(`--help` lists the commands, `COMMAND --help` the settings of one)';
 
 /** What a command comes to: the process's exit code. */
 type Action = (
@@ -26,20 +29,19 @@ type Action = (
 export function buildProgram(host: Host, exitWith: (code: number) => void): Command {
   const program = new Command('millrace')
     .description('Serves ONNX models over HTTP from a durable queue.')
-    .helpCommand(false)
-    .version(host.version);
+    .helpCommand('help [COMMAND]', 'Show what a command does and its settings.')
+    .showHelpAfterError(HELP_NOTE)
+    .version(host.version, VERSION_FLAGS);
 
-  const add = (
-    parent: Command,
-    usage: string,
-    audience: 'all' | 'gateway' | 'worker' | 'up',
-    act: Action,
-  ) => {
-    const command = parent.command(usage).version(host.version).addHelpText('after', SETTINGS_NOTE);
+  const add = (parent: Command, usage: string, audience: Audience, act: Action) => {
+    const command = parent
+      .command(usage)
+      .version(host.version, VERSION_FLAGS)
+      .addHelpText('after', SETTINGS_NOTE);
     addSettingFlags(command, audience).action(async (...given: unknown[]) => {
       const [argument] = given;
       const named = typeof argument === 'string' ? argument : undefined;
-      exitWith(await act(settingsFrom(command, host.env), host, named, command.opts()));
+      exitWith(await act(await settingsFrom(command, host), host, named, command.opts()));
     });
     return command;
   };
@@ -58,9 +60,9 @@ export function buildProgram(host: Host, exitWith: (code: number) => void): Comm
     .command('models')
     .description('See the models there are, or make them ready ahead of a start.')
     .helpCommand(false)
-    .version(host.version);
-  add(models, 'list', 'all', listModelsCommand).description('List the models in the models folder.');
-  add(models, 'prepare [NAME]', 'all', prepareModels).description(
+    .version(host.version, VERSION_FLAGS);
+  add(models, 'list', ['modelsDir'], listModelsCommand).description('List the models in the models folder.');
+  add(models, 'prepare [NAME]', ['models', 'modelsDir', 'cacheDir'], prepareModels).description(
     'Fetch, check and build a model, or all that would be served.',
   );
   add(models, 'compare <NAME>', 'all', (settings, host, name = '') =>
@@ -90,7 +92,11 @@ export function buildProgram(host: Host, exitWith: (code: number) => void): Comm
   program
     .command('keys <NAME>')
     .description('Make an API key: prints it once, and its entry for MILLRACE_API_KEYS.')
-    .version(host.version)
+    .version(host.version, VERSION_FLAGS)
     .action(async (name: string) => exitWith(await makeKey(name, host)));
+  program
+    .command('version')
+    .description('Show the version.')
+    .action(() => host.say(host.version));
   return program;
 }

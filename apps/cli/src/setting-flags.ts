@@ -8,17 +8,25 @@ import {
   type Settings,
 } from '@millrace/shared';
 import { type Command, Option } from 'commander';
+import type { Host } from './host.js';
+import { absoluteFolders } from './places.js';
 
-type Audience = SettingSpec['of'];
+/** Who reads the settings, or the very settings where a command reads but a few. */
+export type Audience = SettingSpec['of'] | readonly SettingName[];
 
 const specs = Object.entries(SETTINGS) as [SettingName, SettingSpec][];
 
 /** Gives a command a flag for every setting that its audience reads; `up` passes all of them on. */
 export function addSettingFlags(command: Command, audience: Audience): Command {
   for (const [name, spec] of specs) {
-    if (audience === 'up' || spec.of === 'all' || spec.of === audience) command.addOption(option(name, spec));
+    if (reads(audience, name, spec)) command.addOption(option(name, spec));
   }
   return command;
+}
+
+function reads(audience: Audience, name: SettingName, spec: SettingSpec): boolean {
+  if (typeof audience !== 'string') return audience.includes(name);
+  return audience === 'up' || spec.of === 'all' || spec.of === audience;
 }
 
 function option(name: SettingName, spec: SettingSpec): Option {
@@ -30,12 +38,17 @@ function option(name: SettingName, spec: SettingSpec): Option {
   return made;
 }
 
-/** Settings from a command's flags and the environment. */
-export function settingsFrom(command: Command, env: NodeJS.ProcessEnv): Settings {
+/** Settings from a command's flags and the environment, with absolute folders. */
+export async function settingsFrom(
+  command: Command,
+  { env, mainFile }: Pick<Host, 'env' | 'mainFile'>,
+): Promise<Settings> {
   const given = command.opts<Record<string, unknown>>();
   const flags: SettingFlags = {};
   for (const [name] of specs) {
     if (given[name] !== undefined) flags[name] = given[name];
   }
-  return loadSettings(env, flags);
+  const settings = loadSettings(env, flags);
+  const isGiven = flags.modelsDir || env[SETTINGS.modelsDir.env];
+  return { ...settings, ...(await absoluteFolders(settings, mainFile, !isGiven)) };
 }
