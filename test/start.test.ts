@@ -54,12 +54,25 @@ describe('millrace up', () => {
     await millrace.says(/Stop +Ctrl-C/);
     expect(await pasteCurl(millrace)).to.contain(answer);
     expect(millrace.output()).to.match(/identity +tensor: fp32 FP32\[\*,\*\]/);
-    expect(millrace.output()).to.match(/Dashboard +http:\S+\/dashboard +user admin, password \S{20,}/);
+    expect(millrace.output()).to.match(/^Starting Redis, the gateway and 1 worker\.\.\.\n/);
+    expect(millrace.output()).to.match(/Dashboard +http:\S+\/dashboard\n +user admin\n +password \S{20,}\n/);
+    const [, metrics = ''] = await millrace.says(/Worker 1 +(http:\S+\/metrics), http:\S+\/health\/ready/);
+    expect((await fetch(metrics)).status).to.equal(200);
     const all = descendants(millrace.pid);
     expect(all).to.have.length.of.at.least(3);
     millrace.signal('SIGTERM');
     expect(await millrace.ended).to.equal(0);
     await untilGone(all);
+    expect(millrace.output()).to.match(/\nStopping: .*\nStopped\.\n$/);
+  });
+
+  it('stops plainly on a Ctrl-C while it starts', async () => {
+    const millrace = up();
+    await millrace.says(/^Starting /);
+    while (children(millrace, 'worker').length === 0) await new Promise((r) => setTimeout(r, 5));
+    millrace.signalGroup('SIGINT');
+    expect(await millrace.ended).to.equal(0);
+    expect(millrace.output()).to.match(/^Starting .*\nStopping\.\.\.\nStopped\.\n$/);
   });
 
   it('ends in order when Ctrl-C reaches every process at once', async () => {
@@ -144,16 +157,22 @@ describe('millrace up', () => {
     expect(millrace.output()).not.to.contain('hunter2');
   });
 
+  it('refuses API keys that are none before anything else, and does not show them', async () => {
+    const millrace = up(['--api-keys', 'not an entry']);
+    expect(await millrace.ended).to.equal(1);
+    expect(millrace.output()).to.match(/^--api-keys must be NAME=SHA256HEX, with 64 hex digits\. .*\n$/);
+  });
+
   it('refuses a model that is not there, naming those that are', async () => {
     const millrace = up(['--models', 'identity,nobody']);
     expect(await millrace.ended).to.equal(1);
     expect(millrace.output()).to.match(
-      /^There is no model "nobody" in models\. Choose from: .*identity.*\n$/,
+      /^There is no model "nobody" in \/\S+\/models\. Choose from: .*identity.*\n$/,
     );
   });
 
   it('shows why a child refuses to start, and ends', async () => {
-    const millrace = up(['--api-keys', 'not an entry']);
+    const millrace = up(['--host', '0.0.0.0']);
     expect(await millrace.ended).to.equal(1);
     expect(millrace.output().trim().split('\n').at(-1)).to.match(/API.*MILLRACE_API_KEYS/i);
   });
@@ -176,6 +195,7 @@ describe('millrace gateway and millrace worker', () => {
     const gateway = runner.run({ args: ['gateway'], env });
     const worker = runner.run({ args: ['worker'], env });
     const { groups } = await gateway.says(/Gateway \S+ serves (?<url>http:\S+)\. /);
+    await gateway.says(/The dashboard is off: set MILLRACE_DASHBOARD_PASSWORD/);
     await worker.says(/Worker \S+ serves identity; health at http:\S+\. /);
     await untilReady(`${groups?.url}/v2/health/ready`);
     for (const process of [gateway, worker]) {

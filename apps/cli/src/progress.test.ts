@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Host, Parent } from './host.js';
 import type { FromChild } from './messages.js';
-import { openProgress } from './progress.js';
+import { fitted, openProgress } from './progress.js';
 
 function hostWith(say: (line: string) => void, parent?: Parent): Host {
   const never = new AbortController().signal;
@@ -27,6 +27,11 @@ describe('progress', () => {
     view.show({ model: 'm', step: 'build', fraction: 0 });
     view.close();
     expect(said).to.deep.equal(['m: fetching 12% (weights)', 'm: building']);
+  });
+
+  it('has texts of one width, longer ones cut', () => {
+    expect(fitted('m: building', 14)).to.equal('m: building   ');
+    expect(fitted('a-rather-long-name: building', 14)).to.equal('a-rather-lo...');
   });
 
   it('goes to the parent process where there is one', () => {

@@ -9,7 +9,12 @@ export async function runGateway(settings: Settings, host: Host): Promise<number
   const { startGateway } = await loadGateway();
   const gateway = await startGateway(settings, createLogger(settings.logLevel, { process: 'gateway' }));
   if (host.parent) host.parent.tell({ type: 'ready', url: gateway.url, port: gateway.port });
-  else host.say(`Gateway ${gateway.id} serves ${gateway.url}. Stop it with Ctrl-C.`);
+  else {
+    const dashboard = settings.dashboardPassword
+      ? `Dashboard at ${gateway.url}/dashboard, user admin.`
+      : 'The dashboard is off: set MILLRACE_DASHBOARD_PASSWORD to switch it on.';
+    host.say(`Gateway ${gateway.id} serves ${gateway.url}. ${dashboard} Stop it with Ctrl-C.`);
+  }
   await untilAborted(host.stop.asked);
   await gateway.close();
   return 0;

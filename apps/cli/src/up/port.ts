@@ -37,7 +37,7 @@ function refusal(host: string, port: number, cause: NodeJS.ErrnoException): Star
     case 'EADDRINUSE':
       return new StartupError(
         `Port ${port} on ${host} is taken by another program.`,
-        `Stop that program, or choose another port: npm start -- --port ${next} (or PORT=${next}).`,
+        `Stop that program, or choose another port with --port ${next} (or PORT=${next}).`,
         { cause },
       );
     case 'EACCES':

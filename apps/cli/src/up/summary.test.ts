@@ -12,6 +12,8 @@ const TEXT: ModelDescription = {
   limits: { maxRequestItems: 10 },
 };
 
+const WORKERS = ['http://127.0.0.1:9001', 'http://127.0.0.1:9002'];
+
 const PLAIN: ModelDescription = {
   ...TEXT,
   name: 'plain',
@@ -26,16 +28,32 @@ describe('what a start ends with', () => {
   it('says what is served, where, and how to log in', () => {
     const settings = loadSettings({ MILLRACE_DASHBOARD_PASSWORD: 'secret' });
     const url = 'http://127.0.0.1:8080';
-    const text = summary({ url, models: [TEXT, PLAIN], settings, passwordFile: 'kept/here' }).join('\n');
+    const served = { url, models: [TEXT, PLAIN], workerUrls: WORKERS, settings, passwordFile: 'kept/here' };
+    const lines = summary(served);
+    const text = lines.join('\n');
     expect(text).to.contain('Millrace serves http://127.0.0.1:8080');
     expect(text).to.contain('sentences  text-embedding: text BYTES[*] -> embedding FP32[*,384]');
     expect(text).to.contain('plain      tensor: a INT64[*,2], b BOOL[*,*] (optional) -> ');
-    expect(text).to.contain('/dashboard  user admin, password secret (kept in kept/here)');
+    expect(lines).to.include('Dashboard  http://127.0.0.1:8080/dashboard');
+    expect(lines.map((line) => line.trim())).to.include.members([
+      'user admin',
+      'password secret',
+      'kept in kept/here',
+    ]);
+    expect(lines).to.include('Worker 1   http://127.0.0.1:9001/metrics, http://127.0.0.1:9001/health/ready');
+    expect(text).to.match(/^Worker 2 +http:\/\/127\.0\.0\.1:9002\/metrics/m);
+    expect(lines.slice(lines.indexOf('Try it:') + 2).filter((line) => line.length > 80)).to.deep.equal([]);
   });
 
   it('does not repeat a password that the person set', () => {
     const settings = loadSettings({ MILLRACE_DASHBOARD_PASSWORD: 'secret' });
-    const served = { url: 'http://x', models: [TEXT], settings, passwordFile: undefined };
+    const served = {
+      url: 'http://x',
+      models: [TEXT],
+      workerUrls: WORKERS,
+      settings,
+      passwordFile: undefined,
+    };
     expect(summary(served).join('\n')).not.to.contain('secret');
   });
 

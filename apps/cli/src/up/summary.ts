@@ -6,13 +6,15 @@ const MOST_TENSORS = 2;
 export interface Served {
   url: string;
   models: ModelDescription[];
+  /** Where each worker's health and metrics are. */
+  workerUrls: string[];
   settings: Settings;
   /** Where a person finds the password again; undefined if they set it themselves. */
   passwordFile: string | undefined;
 }
 
 /** What a person reads when everything is ready. */
-export function summary({ url, models, settings, passwordFile }: Served): string[] {
+export function summary({ url, models, workerUrls, settings, passwordFile }: Served): string[] {
   const width = Math.max(...models.map(({ name }) => name.length));
   const [first] = models;
   return [
@@ -21,9 +23,14 @@ export function summary({ url, models, settings, passwordFile }: Served): string
     ...models.map((model) => `  ${model.name.padEnd(width)}  ${model.task}: ${signature(model)}`),
     '',
     ...(first ? ['Try it:', `  ${curlLine(url, first, settings.apiKeys.length > 0)}`, ''] : []),
-    `Dashboard  ${url}/dashboard  user admin, password ${passwordFile ? settings.dashboardPassword : 'as you set it'}` +
-      (passwordFile ? ` (kept in ${passwordFile})` : ''),
+    `Dashboard  ${url}/dashboard`,
+    // Lines of their own: a password that a terminal breaks in two can't be copied.
+    '           user admin',
+    ...(passwordFile
+      ? [`           password ${settings.dashboardPassword}`, `           kept in ${passwordFile}`]
+      : ['           password as you set it']),
     `Metrics    ${url}/metrics`,
+    ...workerUrls.map((each, i) => `${`Worker ${i + 1}`.padEnd(9)}  ${each}/metrics, ${each}/health/ready`),
     'Stop       Ctrl-C',
     '',
   ];

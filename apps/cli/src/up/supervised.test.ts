@@ -77,6 +77,16 @@ describe('Supervised', () => {
     expect(said).to.deep.equal(['worker 1 (1) ended with SIGKILL; starting it again in 0.5 s']);
   });
 
+  it('says where it is once a new process of it is at another address', async () => {
+    const address = (pid: number) => `http://127.0.0.1:${pid}`;
+    started = ({ pid, tell }) => tell({ type: 'ready', url: address(pid) });
+    await supervised.start();
+    (await child(1)).end('SIGKILL');
+    await child(2);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(said[1]).to.equal('worker 1 is now at http://127.0.0.1:2');
+  });
+
   it('takes a refusal at the first start as final', async () => {
     started = ({ tell, end }) => {
       tell({ type: 'refused', sentence: 'No.', nextStep: 'Do otherwise.' });
@@ -106,6 +116,17 @@ describe('Supervised', () => {
     const error = await supervised.start().catch((reason: unknown) => reason);
     expect(error).to.be.instanceOf(StartupError);
     expect((error as Error).message).to.contain('SIGSEGV 3 times');
+  });
+
+  it('says nothing of an end that comes once everything is to end', async () => {
+    void supervised.start();
+    const first = await child(1);
+    supervised.letEnd();
+    first.end('SIGINT');
+    await supervised.stop(1000);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(said).to.deep.equal([]);
+    expect(children).to.have.lengthOf(1);
   });
 
   it('starts nothing again after it was told to stop', async () => {

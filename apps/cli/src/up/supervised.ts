@@ -18,6 +18,7 @@ const STOP_MARGIN_MS = 3000;
 export class Supervised {
   #mode: 'starting' | 'serving' | 'stopping' = 'starting';
   #child: Child | undefined;
+  #url: string | undefined;
   #pause = new AbortController();
   readonly #backoff = new Backoff();
 
@@ -42,6 +43,11 @@ export class Supervised {
 
   get pid(): number {
     return this.#child?.pid ?? 0;
+  }
+
+  /** From now on its death is nothing to mend, nor to speak of. */
+  letEnd(): void {
+    this.#enter('stopping');
   }
 
   /** Ends it in order; the hard way if it takes longer than its grace period. */
@@ -71,6 +77,12 @@ export class Supervised {
     return this.#mode === 'stopping';
   }
 
+  /** A new process of it may be at another address than the one that a person was told. */
+  #sayWhere(name: string, url: string): void {
+    if (this.#url !== undefined && this.#url !== url) this.say(`${name} is now at ${url}`);
+    this.#url = url;
+  }
+
   async #keepRunning(onReady: (ready: Ready) => void, onRefused: (error: Error) => void): Promise<void> {
     let deaths = 0;
     while (!this.#isStopping()) {
@@ -81,9 +93,10 @@ export class Supervised {
       let refused: Refused | undefined;
       child.onMessage((message) => {
         if (message.type === 'refused') refused = message;
-        if (message.type === 'progress') this.onProgress(message);
+        if (message.type === 'progress' && !this.#isStopping()) this.onProgress(message);
         if (message.type !== 'ready') return;
         this.#enter('serving');
+        this.#sayWhere(name, message.url);
         onReady(message);
       });
       const how = await child.ended;

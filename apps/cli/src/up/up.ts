@@ -29,6 +29,9 @@ const PASSWORD_FILE = 'dashboard-password';
  */
 export async function up(given: Settings, host: Host): Promise<number> {
   const releasers = new Releasers();
+  let stopping = 'Stopping...';
+  // After whatever else listens: a progress bar is closed before its line is written in.
+  void untilAborted(host.stop.asked).then(() => host.say(stopping));
   try {
     // Not raced against being told to stop: each step ends soon by itself, and what it acquired is known.
     const settings = await makeReady(given, host, releasers);
@@ -36,14 +39,15 @@ export async function up(given: Settings, host: Host): Promise<number> {
     const stopped = untilAborted(host.stop.asked);
     const served = await Promise.race([startChildren(settings, host, releasers), stopped]);
     if (served) {
+      stopping = 'Stopping: the gateway answers what it has taken, then the workers finish what they hold...';
       const passwordFile = given.dashboardPassword ? undefined : join(given.dataDir, PASSWORD_FILE);
       for (const line of summary({ ...served, settings, passwordFile })) host.say(line);
     }
     await stopped;
-    host.say('Stopping: the gateway answers what it has taken, then the workers finish what they hold...');
     return 0;
   } finally {
     await releasers.release();
+    if (host.stop.asked.aborted) host.say('Stopped.');
   }
 }
 
@@ -59,6 +63,12 @@ async function makeReady(given: Settings, host: Host, releasers: Releasers): Pro
   return { ...given, redisUrl, dashboardPassword };
 }
 
+/** The first thing said once nothing stands in the way: what follows takes seconds. */
+function sayStarting(host: Host, { workers, redisUrl }: Settings): void {
+  const redis = redisUrl === '' ? 'Redis, ' : '';
+  host.say(`Starting ${redis}the gateway and ${workers} worker${workers === 1 ? '' : 's'}...`);
+}
+
 /** The person's Redis if it answers, or a private one of ours. */
 async function reachRedis(settings: Settings, host: Host, releasers: Releasers): Promise<string> {
   if (settings.redisUrl !== '') {
@@ -68,8 +78,10 @@ async function reachRedis(settings: Settings, host: Host, releasers: Releasers):
     } finally {
       redis.disconnect();
     }
+    sayStarting(host, settings);
     return settings.redisUrl;
   }
+  sayStarting(host, settings);
   const redis = await startPrivateRedis({
     dataDir: settings.dataDir,
     maxmemory: settings.redisMaxMemory,
@@ -89,7 +101,7 @@ async function startChildren(
   settings: Settings,
   host: Host,
   releasers: Releasers,
-): Promise<{ url: string; models: ModelDescription[] }> {
+): Promise<{ url: string; models: ModelDescription[]; workerUrls: string[] }> {
   const env = { ...host.env, ...settingsToEnv(settings) };
   const progress = openProgress(host);
   releasers.push(progress.close);
@@ -118,6 +130,11 @@ async function startChildren(
   let port = settings.port;
   const gateway = supervise('gateway', 'gateway', () => ({ MILLRACE_PORT: String(port) }));
   releasers.push(() => gateway.stop(settings.graceMs));
+  // Ctrl-C reaches every process of a terminal at once: one that is still starting ends before it is told to.
+  host.stop.asked.addEventListener('abort', () => {
+    progress.close();
+    for (const child of [gateway, ...workers]) child.letEnd();
+  });
   host.stop.forced.addEventListener('abort', () => {
     for (const child of [gateway, ...workers]) child.kill9();
   });
@@ -126,11 +143,15 @@ async function startChildren(
     port = ready.port ?? port;
     return ready;
   });
-  const [gatewayReady, firstWorker] = await Promise.all([
+  const [gatewayReady, ...workersReady] = await Promise.all([
     gatewayStarts,
     ...workers.map((worker) => worker.start()),
   ]);
   progress.close();
   await untilGatewayReady(gatewayReady.url, host.stop.asked);
-  return { url: gatewayReady.url, models: firstWorker?.models ?? [] };
+  return {
+    url: gatewayReady.url,
+    models: workersReady[0]?.models ?? [],
+    workerUrls: workersReady.map((ready) => ready.url),
+  };
 }
