@@ -21,14 +21,14 @@ export function allTests() {
   const roots = ['packages', 'apps'].flatMap((group) =>
     readdirSync(join(ROOT, group)).map((name) => join(group, name, 'src')),
   );
-  return [...roots, 'test'].flatMap(testsUnder).map(compiled).sort();
+  return [...roots, 'test', 'bench'].flatMap(testsUnder).map(compiled).sort();
 }
 
 function testsUnder(folder) {
   if (!existsSync(join(ROOT, folder))) return [];
   return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) return entry.name === 'dist' ? [] : testsUnder(path);
+    if (entry.isDirectory()) return entry.name === 'dist' || entry.name.startsWith('.') ? [] : testsUnder(path);
     return entry.name.endsWith(TEST) ? [path] : [];
   });
 }
@@ -36,7 +36,7 @@ function testsUnder(folder) {
 /** `apps/x/src/a/b.test.ts` -> `apps/x/dist/a/b.test.js`; `test/a.test.ts` -> `test/dist/a.test.js`. */
 function compiled(source) {
   const parts = source.split(/[\\/]/);
-  if (parts[0] === 'test') parts.splice(1, 0, 'dist');
+  if (parts[0] === 'test' || parts[0] === 'bench') parts.splice(1, 0, 'dist');
   else parts[2] = 'dist';
   return parts.join('/').replace(/\.ts$/, '.js');
 }

@@ -5,7 +5,7 @@ import type { PlannedJob, PlannedPart } from './parts.js';
 import type { QueueLoad } from './queue-load.js';
 
 /** How long a part may wait for others to travel with, in ms. */
-const LINGER_MS = 2;
+const LINGER_MS = 4;
 /** Most items in a job of several parts: few enough that a burst still spreads over sessions and workers. */
 const MOST_ITEMS = 16;
 

@@ -9,6 +9,7 @@ const batching: BatchingOptions = {
   planner: 'cost',
   sortedItems: 8,
   closeEarly: 'never',
+  prefetch: true,
 };
 const view = {
   items: 1,

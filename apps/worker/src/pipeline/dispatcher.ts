@@ -60,6 +60,11 @@ export class Dispatcher {
     this.pump();
   }
 
+  /** Whether a session runs a batch. */
+  get busy(): boolean {
+    return this.parts.sessions.busy > 0;
+  }
+
   /** Starts what may start now. Cheap to call at every change. */
   pump(): void {
     this.#startGroups();
@@ -72,7 +77,8 @@ export class Dispatcher {
     while (pool.count > 0) {
       const idle = sessions.hasIdle;
       const waitingMs = (pool.ms * curve.correction) / sessions.clients.length;
-      if (!idle && !(sessions.hasSlot && waitingMs >= this.parts.slotMs)) return;
+      const slot = this.parts.batching.prefetch && sessions.hasSlot && waitingMs >= this.parts.slotMs;
+      if (!idle && !slot) return;
       const now = this.parts.clock.now();
       const state = windowState(
         {

@@ -51,6 +51,8 @@ export class IntakeLoop {
       task: Task;
       /** Sessions that run side by side. */
       sessions: number;
+      /** Whether anything is fetched while a batch runs. */
+      prefetch: boolean;
       /** Most ms of predicted run time ahead of the sessions. */
       prefetchMs: number;
       consumer: JobConsumer;
@@ -111,11 +113,13 @@ export class IntakeLoop {
 
   /** Waits until less than `prefetchMs` of work is ahead of the sessions; how many jobs to look for then. */
   async #room(): Promise<number> {
-    const { pool, curve, prefetchMs, sessions } = this.parts;
+    const { pool, curve, prefetch, prefetchMs, sessions, dispatcher } = this.parts;
     for (;;) {
       const aheadMs = ((pool.ms + this.#preparingMs) * curve.correction) / sessions;
       const roomMs = prefetchMs - aheadMs;
-      if (roomMs > 0 || pool.count + this.#preparing.size === 0 || this.#stopped) {
+      const nothingAhead = pool.count + this.#preparing.size === 0;
+      const open = prefetch ? roomMs > 0 || nothingAhead : nothingAhead && !dispatcher.busy;
+      if (open || this.#stopped) {
         const jobMs = (this.#meanItemMs * this.#itemsPerJob * curve.correction) / sessions;
         return Math.min(MOST_JOBS, Math.max(1, Math.ceil(roomMs / jobMs)));
       }

@@ -92,6 +92,7 @@ export class ModelPipeline {
       queue,
       model: this.#description,
       sessions: model.sessions.clients.length,
+      prefetch: model.manifest.batching.prefetch,
       prefetchMs: settings.prefetchMs,
       consumer: this.#consumer,
       dispatcher: this.#dispatcher,

@@ -94,6 +94,8 @@ const batching = z.strictObject({
   sortedItems: z.int().min(1).default(8),
   /** auto: an idle session takes what is there at once. never: the window stays open to its end. */
   closeEarly: z.enum(['auto', 'never']).default('auto'),
+  /** Double buffering: the next batch is fetched and prepared while one runs. false only to measure its worth. */
+  prefetch: z.boolean().default(true),
 });
 
 const session = z.strictObject({
