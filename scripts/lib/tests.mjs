@@ -28,7 +28,8 @@ function testsUnder(folder) {
   if (!existsSync(join(ROOT, folder))) return [];
   return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) return entry.name === 'dist' || entry.name.startsWith('.') ? [] : testsUnder(path);
+    if (entry.isDirectory())
+      return entry.name === 'dist' || entry.name.startsWith('.') ? [] : testsUnder(path);
     return entry.name.endsWith(TEST) ? [path] : [];
   });
 }
