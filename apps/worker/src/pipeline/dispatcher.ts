@@ -8,7 +8,7 @@ import {
 } from '@millrace/shared';
 import type { Arrivals } from '../intake/arrivals.js';
 import type { Cancellations } from '../intake/cancellations.js';
-import type { HeldItem } from '../intake/held-part.js';
+import type { HeldItem } from '../intake/held-job.js';
 import { windowState } from '../intake/window.js';
 import type { CostCurve } from '../planning/cost-curve.js';
 import { paddingShare, planGroups } from '../planning/planner.js';

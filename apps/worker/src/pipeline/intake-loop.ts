@@ -9,8 +9,7 @@ import {
 import type { Redis } from 'ioredis';
 import type { Arrivals } from '../intake/arrivals.js';
 import type { Cancellations } from '../intake/cancellations.js';
-import type { HeldJob } from '../intake/held-job.js';
-import type { HeldItem } from '../intake/held-part.js';
+import type { HeldItem, HeldJob } from '../intake/held-job.js';
 import type { FetchedJob, JobConsumer } from '../intake/job-consumer.js';
 import { readJob } from '../intake/read-job.js';
 import type { CostCurve } from '../planning/cost-curve.js';

@@ -1,4 +1,4 @@
-import type { HeldItem } from '../intake/held-part.js';
+import type { HeldItem } from '../intake/held-job.js';
 
 /** Prepared items that wait for a session. */
 export class ItemPool {

@@ -13,8 +13,7 @@ import {
   type WorkerMetrics,
 } from '@millrace/shared';
 import type { Redis } from 'ioredis';
-import type { HeldJob } from '../intake/held-job.js';
-import type { HeldItem, HeldPart } from '../intake/held-part.js';
+import type { HeldItem, HeldJob, HeldPart } from '../intake/held-job.js';
 import type { FetchedJob, JobConsumer } from '../intake/job-consumer.js';
 import type { ReplyPublisher } from '../replies/reply-publisher.js';
 import type { ItemOutput } from '../tasks/task.js';

@@ -1,6 +1,6 @@
 import { ANNOUNCEMENT_TTL_MS, isAlive, markerKey, type RedisClock } from '@millrace/shared';
 import type { Redis } from 'ioredis';
-import type { HeldItem, HeldPart } from '../intake/held-part.js';
+import type { HeldItem, HeldPart } from '../intake/held-job.js';
 
 /** Deaths of workers that were running an item alone after which it is given up. */
 const DEATHS_TO_QUARANTINE = 2;
