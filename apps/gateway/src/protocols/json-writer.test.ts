@@ -15,6 +15,11 @@ describe('JsonWriter', () => {
     expect(written(-12345.678901, 7)).to.equal('-12345.68');
   });
 
+  it('keeps the sign of zero', () => {
+    expect(new JsonWriter().number(-0).end().toString()).to.equal('-0');
+    expect(new JsonWriter().number(0).end().toString()).to.equal('0');
+  });
+
   it('rounds up over a power of ten', () => {
     expect(written(0.09999999999, 7)).to.equal('0.1');
     expect(written(0.99999999, 7)).to.equal('1');
