@@ -30,6 +30,7 @@ export function respond(
   const context = contextOf(res);
   let serverTiming = '';
   for (const { name, ms } of timings) serverTiming += `${serverTiming === '' ? '' : ', '}${name};dur=${ms}`;
+  const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
   const headers = [
     'X-Request-Id',
     context.requestId,
@@ -37,14 +38,16 @@ export function respond(
     'Content-Type',
     contentType,
     'Content-Length',
-    String(typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength),
+    String(bytes),
     'Server-Timing',
     serverTiming,
   ];
   // Asked now: draining may have begun while the request waited.
   if (context.closesConnection) headers.push('Connection', 'close');
   res.writeHead(status, headers);
-  res.end(body);
+  // As many bytes as characters is ASCII: copied to the socket as it is, where UTF-8 would be encoded.
+  if (bytes === body.length) res.end(body, 'latin1');
+  else res.end(body);
   // What the kernel did not take waits in our memory: a client that stops reading must not hold it for long.
   // Node tells progress from none, and sets the connection's usual idle time once the answer is out.
   const { socket } = res;

@@ -1,8 +1,9 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { isIP } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { type Settings, StartupError } from '@millrace/shared';
+import type { Express } from 'express';
 import type { GatewayState } from './health.js';
 
 /** Load balancers keep idle connections for 60 s; closing before they do gives their clients 502s. */
@@ -34,7 +35,7 @@ export function requireSafeBind({ host, apiKeys, allowPublic }: BindSettings): v
  * Listens.
  * @throws StartupError when the port is taken or the address can't be listened on.
  */
-export async function listen(app: RequestListener, { host, port }: BindSettings): Promise<Server> {
+export async function listen(app: Express, { host, port }: BindSettings): Promise<Server> {
   const server = createServer(
     {
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -42,6 +43,7 @@ export async function listen(app: RequestListener, { host, port }: BindSettings)
       requestTimeout: REQUEST_MS,
       connectionsCheckingInterval: CHECK_MS,
       noDelay: true,
+      ...messagesOf(app),
     },
     app,
   );
@@ -50,6 +52,19 @@ export async function listen(app: RequestListener, { host, port }: BindSettings)
     server.listen({ host, port }, resolve);
   });
   return server;
+}
+
+/**
+ * Classes of requests and responses that are born with the app's prototypes. Express would give them to each
+ * object as it comes, and every later access to one whose prototype was changed misses the engine's caches: an
+ * eighth of this process's time under load.
+ */
+function messagesOf(app: Express) {
+  class AppRequest extends IncomingMessage {}
+  class AppResponse extends ServerResponse<AppRequest> {}
+  app.request = Object.setPrototypeOf(AppRequest.prototype, app.request);
+  app.response = Object.setPrototypeOf(AppResponse.prototype, app.response);
+  return { IncomingMessage: AppRequest, ServerResponse: AppResponse };
 }
 
 export function portOf(server: Server): number {
