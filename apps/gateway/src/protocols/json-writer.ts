@@ -5,6 +5,9 @@ const COMMA = 0x2c;
 const MINUS = 0x2d;
 const POINT = 0x2e;
 const ZERO = 0x30;
+/** The two characters of each number below 100. */
+const TENS = Uint8Array.from({ length: 100 }, (_, pair) => ZERO + Math.floor(pair / 10));
+const UNITS = Uint8Array.from({ length: 100 }, (_, pair) => ZERO + (pair % 10));
 /** Longest plain float: sign, "0.", 6 zeros, 9 digits. */
 const FLOAT_BYTES = 18;
 /** Answers up to this many bytes leave as a string: Node then writes headers and body in one piece. */
@@ -102,12 +105,18 @@ export class JsonWriter {
     buffer[at++] = ZERO;
     buffer[at++] = POINT;
     for (let i = 0; i < zeros; i++) buffer[at++] = ZERO;
-    for (let i = at + length - 1; i >= at; i--) {
-      const rest = Math.floor(whole / 10);
-      buffer[i] = ZERO + whole - rest * 10;
-      whole = rest;
+    at += length;
+    this.#at = at;
+    // At most 9 digits, so an int32; two of them at a time.
+    let rest = whole | 0;
+    for (; length > 1; length -= 2) {
+      const left = (rest / 100) | 0;
+      const pair = rest - left * 100;
+      buffer[--at] = UNITS[pair] ?? ZERO;
+      buffer[--at] = TENS[pair] ?? ZERO;
+      rest = left;
     }
-    this.#at = at + length;
+    if (length === 1) buffer[--at] = ZERO + rest;
   }
 
   #reserve(bytes: number): void {

@@ -144,8 +144,9 @@ export function taskOf({ manifest, files }: PreparedModel, preprocess: Preproces
   return new TextEmbedding(manifest, tokenizerFile, preprocess);
 }
 
-/** Every session runs a small and a middling item once: the first request finds everything loaded. */
+/** Every session runs a small and a middling item once, every tokenizer is read: requests find all loaded. */
 async function warmUp(task: Task, sessions: SessionPool): Promise<void> {
+  await task.warm();
   const { sampleSizes: sizes } = task;
   for (const size of [sizes[0] ?? 1, sizes[Math.floor(sizes.length / 2)] ?? 1]) {
     await Promise.all(sessions.clients.map((client) => client.run(task.assemble([task.sample(size)]))));

@@ -45,6 +45,8 @@ export interface ItemOutput {
  */
 export interface Task {
   readonly description: ModelDescription;
+  /** Loads what preparing needs. */
+  warm(): Promise<void>;
   /** One result per item, in order. */
   prepare(items: readonly RawItem[]): Promise<(Prepared | ItemFault)[]>;
   /** The model's inputs for a group of one shapeKey, items on the first axis; buffers of their own. */

@@ -43,6 +43,8 @@ export class TensorTask implements Task {
     };
   }
 
+  async warm(): Promise<void> {}
+
   async prepare(items: readonly RawItem[]): Promise<(Prepared | ItemFault)[]> {
     return items.map((item) => this.#prepare(item));
   }

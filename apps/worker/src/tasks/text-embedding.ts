@@ -41,6 +41,10 @@ export class TextEmbedding implements Task {
     };
   }
 
+  warm(): Promise<void> {
+    return this.#pool.warm(this.#tokenizerFile);
+  }
+
   async prepare(items: readonly RawItem[]): Promise<(Prepared | ItemFault)[]> {
     const results: (Prepared | ItemFault)[] = new Array(items.length);
     const texts: Uint8Array[] = [];

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { move } from 'piscina';
 import { TextTokenizer } from './tokenizing.js';
 
-/** One piscina task: the texts of a batch, end to end. Its buffers are moved in, its answer is moved out. */
+/** The texts of a batch, end to end. */
 export interface TokenizeTask {
   tokenizerFile: string;
   maxTokens: number;
@@ -29,8 +29,8 @@ function tokenizerOf(file: string): TextTokenizer {
   return tokenizer;
 }
 
-/** The answer: for each text its token count, what it became, then its token ids. */
-export default function tokenize(task: TokenizeTask): Int32Array {
+/** For each text its token count, what it became, then its token ids. */
+export function tokenizeTexts(task: TokenizeTask): Int32Array {
   const tokenizer = tokenizerOf(task.tokenizerFile);
   const answer: number[] = [];
   let from = 0;
@@ -48,5 +48,10 @@ export default function tokenize(task: TokenizeTask): Int32Array {
     }
     from = end;
   }
-  return move(Int32Array.from(answer)) as Int32Array;
+  return Int32Array.from(answer);
+}
+
+/** The piscina task: its buffers are moved in, its answer is moved out. */
+export default function tokenize(task: TokenizeTask): Int32Array {
+  return move(tokenizeTexts(task)) as Int32Array;
 }
