@@ -4,13 +4,17 @@ import {
   type AttributeProto,
   AttributeType,
   type DataType,
+  type GraphProto,
   type NodeProto,
   type TensorProto,
   type ValueInfoProto,
 } from '../proto/types.js';
 
-/** A node's attribute: a number or a list of numbers is an integer, `{float}` is a float. */
-export type Attribute = number | readonly number[] | { float: number };
+/**
+ * A node's attribute: a number or a list of numbers is an integer, `{float}` is a float, a builder is a
+ * subgraph (the body of a Loop).
+ */
+export type Attribute = number | readonly number[] | { float: number } | GraphBuilder;
 
 /** A dimension: a size, or the name of one that is known only when the model runs. */
 export type Dimension = number | string;
@@ -102,20 +106,26 @@ export class GraphBuilder {
       ir_version: IR_VERSION,
       producer_name: 'millrace',
       opset_import: [{ domain: '', version: OPSET }],
-      graph: {
-        name: this.name,
-        node: this.nodes,
-        initializer: [...this.initializers.values()],
-        input: this.inputs,
-        output: this.outputs,
-      },
+      graph: this.toGraph(),
       metadata_props: this.metadata,
     });
+  }
+
+  /** The graph alone, as the body of another graph's node. */
+  toGraph(): GraphProto {
+    return {
+      name: this.name,
+      node: this.nodes,
+      initializer: [...this.initializers.values()],
+      input: this.inputs,
+      output: this.outputs,
+    };
   }
 }
 
 function attribute(name: string, value: Attribute): AttributeProto {
   if (typeof value === 'number') return { name, type: AttributeType.INT, i: value };
+  if (value instanceof GraphBuilder) return { name, type: AttributeType.GRAPH, g: value.toGraph() };
   if ('float' in value) return { name, type: AttributeType.FLOAT, f: value.float };
   return { name, type: AttributeType.INTS, ints: [...value] };
 }

@@ -42,6 +42,7 @@ export type Message<Name extends MessageName> = {
 };
 
 export type ModelProto = Message<'ModelProto'>;
+export type GraphProto = Message<'GraphProto'>;
 export type NodeProto = Message<'NodeProto'>;
 export type AttributeProto = Message<'AttributeProto'>;
 export type TensorProto = Message<'TensorProto'>;
@@ -60,4 +61,4 @@ export const DataType = {
 export type DataType = (typeof DataType)[keyof typeof DataType];
 
 /** AttributeProto.AttributeType: which field of the attribute is in use. */
-export const AttributeType = { FLOAT: 1, INT: 2, STRING: 3, INTS: 7 } as const;
+export const AttributeType = { FLOAT: 1, INT: 2, STRING: 3, GRAPH: 5, INTS: 7 } as const;
