@@ -3,6 +3,7 @@ import {
   connectRedis,
   createLogger,
   jobId,
+  LinkWatch,
   loadSettings,
   PRIORITIES,
   queueName,
@@ -44,7 +45,13 @@ export class DeepQueue {
       await untilReady(redis);
     }
     const name = queueName(`depth-${depth}`, '1');
-    const producer = new JobProducer(forJobs, new RedisClock(), loadSettings({}), logger);
+    const producer = new JobProducer(
+      forJobs,
+      new LinkWatch(forJobs),
+      new RedisClock(),
+      loadSettings({}),
+      logger,
+    );
     bench.own(() => producer.close());
     const consumer = new JobConsumer(name, forFetches, {
       onLocksLost: () => undefined,

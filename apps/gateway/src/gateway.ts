@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import {
   connectRedis,
   gatewayMetrics,
+  LinkWatch,
   type Logger,
   MillraceError,
   RedisClock,
@@ -11,6 +12,7 @@ import {
 } from '@millrace/shared';
 import { Admission } from './admission/admission.js';
 import { ApiKeys } from './admission/api-keys.js';
+import { RedisMemory } from './admission/redis-memory.js';
 import { queueBoard } from './dashboard/board.js';
 import { DASHBOARD_PATH } from './dashboard/pages.js';
 import { dashboardRouter } from './dashboard/router.js';
@@ -76,6 +78,12 @@ async function start(
   releasers.push(() => subscriber.disconnect());
   await Promise.all([untilReady(redis), untilReady(subscriber)]);
 
+  const link = new LinkWatch(redis, (ms) => metrics.redisSeconds.observe(ms / 1000));
+  const repliesLink = new LinkWatch(subscriber);
+  for (const watch of [link, repliesLink]) {
+    watch.start();
+    releasers.push(() => watch.stop());
+  }
   const clock = new RedisClock();
   await clock.start(redis);
   releasers.push(() => clock.stop());
@@ -83,20 +91,30 @@ async function start(
   await directory.start();
   releasers.push(() => directory.stop());
 
-  const producer = new JobProducer(redis, clock, settings, logger);
+  const producer = new JobProducer(redis, link, clock, settings, logger);
   releasers.push(() => producer.close());
   const store = new ReplyStore(redis, logger);
   releasers.push(() => store.close());
   const waiter = new ReplyWaiter(store, metrics, logger);
   releasers.push(() => waiter.stop());
-  const replies = new ReplyChannel(subscriber, id, waiter, logger);
+  const replies = new ReplyChannel(subscriber, repliesLink, id, waiter, logger);
   await replies.start();
   const recovery = new Recovery(redis, producer, waiter, metrics, logger);
   recovery.start();
   releasers.push(() => recovery.stop());
 
   const load = new QueueLoad(producer, metrics, logger);
-  const admission = new Admission(load, settings, () => waiter.waitingBytes);
+  const memory = new RedisMemory(redis, logger);
+  await memory.start();
+  releasers.push(() => memory.stop());
+  const admission = new Admission({
+    load,
+    directory,
+    memory,
+    clock,
+    limits: settings,
+    waitingBytes: () => waiter.waitingBytes,
+  });
   const canceller = new Canceller(redis, producer, clock, logger);
   const infer = inference({
     gatewayId: id,

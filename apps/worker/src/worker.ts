@@ -5,6 +5,7 @@ import {
   announce,
   CONTRACT_VERSION,
   connectRedis,
+  LinkWatch,
   type Logger,
   type ModelDescription,
   RedisClock,
@@ -107,6 +108,13 @@ async function start(
   const subscriber = connectRedis(settings.redisUrl, 'subscriber', `worker-${id}-control`);
   releasers.push(() => subscriber.disconnect());
   await Promise.all([untilReady(redis), untilReady(subscriber)]);
+  for (const watch of [
+    new LinkWatch(redis, (ms) => metrics.redisSeconds.observe(ms / 1000)),
+    new LinkWatch(subscriber),
+  ]) {
+    watch.start();
+    releasers.push(() => watch.stop());
+  }
   const clock = new RedisClock();
   await clock.start(redis);
   releasers.push(() => clock.stop());

@@ -15,5 +15,6 @@ export { Releasers } from './lifecycle/releasers.js';
 export { listModels, loadManifest } from './manifest/load.js';
 export type * from './manifest/schema.js';
 export { type ConnectionRole, connectRedis, untilReady } from './redis/connect.js';
+export { LinkWatch } from './redis/link-watch.js';
 export { createLogger, type Logger } from './telemetry/logger.js';
 export * from './telemetry/metrics.js';

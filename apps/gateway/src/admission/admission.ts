@@ -1,55 +1,88 @@
-import { MillraceError, type Settings } from '@millrace/shared';
+import { MillraceError, type RedisClock, type Settings } from '@millrace/shared';
+import type { ModelDirectory } from '../inference/model-directory.js';
 import type { QueueLoad } from '../inference/queue-load.js';
 import type { InferRequest } from '../inference/request.js';
+import type { RedisMemory } from './redis-memory.js';
 
 const SHORTEST_RETRY_SECONDS = 1;
 const LONGEST_RETRY_SECONDS = 60;
-/** When nothing was seen draining, there is no rate to compute from. */
+const NO_WORKER_RETRY_SECONDS = 2;
+/** Without a worker's word of what it can do there is no rate to compute from. */
 const UNKNOWN_RETRY_SECONDS = 5;
+/**
+ * Share of a request's time that its predicted wait may fill: the prediction errs, and what is accepted should be
+ * answered.
+ */
+const TRUSTED = 0.85;
 
 export type AdmissionLimits = Pick<Settings, 'maxQueuedItems' | 'maxQueuedBytes'>;
 
+export interface AdmissionParts {
+  load: QueueLoad;
+  directory: Pick<ModelDirectory, 'isServed' | 'drain'>;
+  memory: Pick<RedisMemory, 'tight'>;
+  clock: RedisClock;
+  limits: AdmissionLimits;
+  /** Input bytes of the requests that wait in this gateway now. */
+  waitingBytes(): number;
+}
+
 /** Decides at the door whether a request may join the queue: overload is refused at once, never waited out. */
 export class Admission {
-  readonly #load: QueueLoad;
-  readonly #limits: AdmissionLimits;
-  readonly #waitingBytes: () => number;
+  readonly #parts: AdmissionParts;
 
-  /** @param waitingBytes input bytes of the requests that wait in this gateway now. */
-  constructor(load: QueueLoad, limits: AdmissionLimits, waitingBytes: () => number) {
-    this.#load = load;
-    this.#limits = limits;
-    this.#waitingBytes = waitingBytes;
+  constructor(parts: AdmissionParts) {
+    this.#parts = parts;
   }
 
-  /** @throws MillraceError `queue_full` with the seconds after which there should be room. */
+  /**
+   * @throws MillraceError `no_worker`; `queue_full` beyond the limits of the queue or of Redis's memory;
+   * `overloaded` when its answer can't be expected in time; all with the seconds after which to try again.
+   */
   admit(queue: string, request: InferRequest): void {
-    const { itemCount } = request;
-    const over = this.#load.waitingItems(queue) + itemCount - this.#limits.maxQueuedItems;
-    if (over > 0) throw full(this.#retryAfter(queue, over));
-    let bytes = this.#waitingBytes();
+    const { load, directory, memory, clock, limits, waitingBytes } = this.#parts;
+    const { model, itemCount } = request;
+    if (!directory.isServed(model)) {
+      throw new MillraceError('no_worker', undefined, { retryAfterSeconds: NO_WORKER_RETRY_SECONDS });
+    }
+    const rate = this.#itemsPerSecond(queue, request);
+    const ahead = load.itemsAhead(queue);
+    const over = ahead + itemCount - limits.maxQueuedItems;
+    if (over > 0) throw refusal('queue_full', over, rate);
+    let bytes = waitingBytes();
     for (const input of request.inputs) bytes += input.data.byteLength;
-    if (bytes > this.#limits.maxQueuedBytes) throw full(this.#retryAfter(queue, itemCount));
-    this.#load.added(queue, itemCount);
+    if (memory.tight || bytes > limits.maxQueuedBytes) throw refusal('queue_full', itemCount, rate);
+    const inTime = rate * ((request.deadlineAt - clock.now()) / 1000) * TRUSTED;
+    // Behind nobody it is tried, whatever is predicted: no later moment would be better.
+    if (ahead > 0 && rate > 0 && ahead + itemCount > inTime) {
+      throw refusal('overloaded', ahead + itemCount - inTime, rate);
+    }
+    load.added(queue, itemCount);
   }
 
   /** Items of this gateway's requests that are not answered. */
   ownItems(queue: string): number {
-    return this.#load.ownItems(queue);
+    return this.#parts.load.ownItems(queue);
   }
 
-  /** To be told of every admitted request once it waits no longer; answers are what the drain rate counts. */
+  /** To be told of every admitted request once it waits no longer, and whether it was answered. */
   settled(queue: string, items: number, answered: boolean): void {
-    this.#load.settled(queue, items, answered);
+    this.#parts.load.settled(queue, items, answered);
   }
 
-  #retryAfter(queue: string, items: number): number {
-    const rate = this.#load.itemsPerSecond(queue);
-    if (rate <= 0) return UNKNOWN_RETRY_SECONDS;
-    return Math.min(LONGEST_RETRY_SECONDS, Math.max(SHORTEST_RETRY_SECONDS, Math.ceil(items / rate)));
+  /**
+   * What all workers will answer a second. While jobs queue up it is what they do answer; else what their
+   * sessions could run: little is answered because little is asked.
+   */
+  #itemsPerSecond(queue: string, { model }: InferRequest): number {
+    const { capacity, answered } = this.#parts.directory.drain(model);
+    return this.#parts.load.backlogged(queue) && answered > 0 ? answered : Math.max(capacity, answered);
   }
 }
 
-function full(retryAfterSeconds: number): MillraceError {
-  return new MillraceError('queue_full', undefined, { retryAfterSeconds });
+/** @param items how many have to be answered before there is room. */
+function refusal(code: 'queue_full' | 'overloaded', items: number, rate: number): MillraceError {
+  const seconds = rate > 0 ? Math.ceil(items / rate) : UNKNOWN_RETRY_SECONDS;
+  const retryAfterSeconds = Math.min(LONGEST_RETRY_SECONDS, Math.max(SHORTEST_RETRY_SECONDS, seconds));
+  return new MillraceError(code, undefined, { retryAfterSeconds });
 }

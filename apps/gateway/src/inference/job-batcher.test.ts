@@ -7,7 +7,16 @@ import { textModel } from '../test-support/models.js';
 import { testRedis, uniqueName, until } from '../test-support/redis.js';
 import { StandInWorker } from '../test-support/stand-in-worker.js';
 
-const ONE_SESSION = { fixed: 1, perItem: 0, perUnit: 0, perSquare: 0, correction: 1, sessions: 1 };
+const ONE_SESSION = {
+  fixed: 1,
+  perItem: 0,
+  perUnit: 0,
+  perSquare: 0,
+  correction: 1,
+  capacity: 1000,
+  answered: 0,
+  sessions: 1,
+};
 
 describe('parts that travel together', () => {
   const harness = new Harness();

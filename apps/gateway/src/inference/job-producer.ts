@@ -2,6 +2,7 @@ import {
   BULL_PREFIX,
   CONTRACT_VERSION,
   type JobData,
+  type LinkWatch,
   type Logger,
   MillraceError,
   type RedisClock,
@@ -27,14 +28,16 @@ export interface QueueCounts {
 /** The one place that speaks BullMQ on the gateway's side. */
 export class JobProducer {
   readonly #redis: Redis;
+  readonly #link: LinkWatch;
   readonly #clock: RedisClock;
   readonly #jobOptions: Pick<JobsOptions, 'attempts' | 'removeOnComplete' | 'removeOnFail'>;
   readonly #logger: Logger;
   readonly #queues = new Map<string, Queue>();
   #toldAt = Number.NEGATIVE_INFINITY;
 
-  constructor(redis: Redis, clock: RedisClock, settings: Settings, logger: Logger) {
+  constructor(redis: Redis, link: LinkWatch, clock: RedisClock, settings: Settings, logger: Logger) {
     this.#redis = redis;
+    this.#link = link;
     this.#clock = clock;
     this.#logger = logger;
     this.#jobOptions = {
@@ -46,7 +49,7 @@ export class JobProducer {
 
   /** Whether jobs can be added now. */
   get ready(): boolean {
-    return this.#redis.status === 'ready';
+    return this.#link.answering;
   }
 
   /**

@@ -25,13 +25,19 @@ interface KnownVersion {
   /** Workers that serve it now, and their sessions. */
   serving: number;
   sessions: number;
+  /** Items a second that those workers could run, and that they answered lately. */
+  capacity: number;
+  answered: number;
   /** When a worker last announced it, in ms of the monotonic clock. */
   seenAt: number;
 }
 
+/** Nobody serves it. */
+const NONE = { serving: 0, sessions: 0, capacity: 0, answered: 0 };
+
 /**
  * The models there are, read from the workers' registry once a second. A model stays known while its
- * workers are away, so that a crash of theirs makes requests wait instead of fail.
+ * workers are away, so that it can be said that they are.
  */
 export class ModelDirectory {
   readonly #redis: Redis;
@@ -86,8 +92,7 @@ export class ModelDirectory {
     const workers = await readRegistry(this.#redis, this.#clock.now());
     this.#readAt = performance.now();
     for (const known of this.#all()) {
-      known.serving = 0;
-      known.sessions = 0;
+      Object.assign(known, NONE);
     }
     for (const worker of workers) this.#learn(worker);
     for (const [name, versions] of this.#models) {
@@ -150,6 +155,11 @@ export class ModelDirectory {
     return this.#models.get(model.name)?.get(model.version)?.sessions ?? 0;
   }
 
+  /** Items a second: what the workers of this version could run, and what they answered lately. */
+  drain(model: ModelDescription): { capacity: number; answered: number } {
+    return this.#models.get(model.name)?.get(model.version) ?? NONE;
+  }
+
   /** Whether the registry was read lately, which proves that Redis answers. */
   get fresh(): boolean {
     return performance.now() - this.#readAt < FRESH_MS;
@@ -172,13 +182,16 @@ export class ModelDirectory {
       const { name, version } = description;
       const versions = this.#models.get(name) ?? new Map<string, KnownVersion>();
       this.#models.set(name, versions);
-      const { serving = 0, sessions = 0 } = versions.get(version) ?? {};
+      const { serving, sessions, capacity, answered } = versions.get(version) ?? NONE;
+      const { cost } = description;
       const serves = worker.state === 'serving';
       versions.set(version, {
         description,
         queue: queueName(name, version),
         serving: serving + (serves ? 1 : 0),
-        sessions: sessions + (serves ? (description.cost?.sessions ?? 1) : 0),
+        sessions: sessions + (serves ? (cost?.sessions ?? 1) : 0),
+        capacity: capacity + (serves ? (cost?.capacity ?? 0) : 0),
+        answered: answered + (serves ? (cost?.answered ?? 0) : 0),
         seenAt: performance.now(),
       });
     }

@@ -5,13 +5,17 @@ import type { JobProducer } from './job-producer.js';
 const POLL_MS = 250;
 /** A reading older than this, in ms, tells nothing any more: an overload that passed must not refuse anyone. */
 const STALE_MS = 2000;
-/** Weight of the newest reading, and of the newest job, in running means. */
-const SMOOTHING = 0.3;
+/** Weight of the newest job in the running mean. */
+/** After so many readings in a row that found jobs waiting, about a second, workers are known to be at their limit. */
+const BACKLOGGED_READINGS = 4;
 const SMOOTHING_PER_JOB = 0.05;
 
 interface Load {
-  /** Waiting jobs of all gateways at the last reading. */
+  /** Jobs of all gateways at the last reading: waiting, and held by workers. */
   waitingJobs: number;
+  activeJobs: number;
+  /** Readings one after the other that found jobs waiting. */
+  backlogged: number;
   /** Items of this gateway's requests that are not answered. */
   ownItems: number;
   /** Items that this gateway added since that reading began. */
@@ -20,8 +24,6 @@ interface Load {
   answeredItems: number;
   /** Running mean of items a job, as this gateway adds them. */
   itemsPerJob: number;
-  /** Running mean of items answered a second. */
-  itemsPerSecond: number;
   readAt: number;
   reading: boolean;
 }
@@ -39,14 +41,22 @@ export class QueueLoad {
     this.#logger = logger;
   }
 
-  /** Estimate of the items that wait in a queue. Starts a new reading when the last one is old. */
-  waitingItems(queue: string): number {
+  /**
+   * Estimate of the items that are not answered, waiting or held by workers: those ahead of a new request.
+   * Starts a new reading when the last one is old.
+   */
+  itemsAhead(queue: string): number {
     const load = this.#load(queue);
     const ageMs = performance.now() - load.readAt;
     if (!load.reading && ageMs >= POLL_MS) void this.read(queue);
-    const waiting = ageMs < STALE_MS ? load.waitingJobs * load.itemsPerJob : 0;
+    const counted = ageMs < STALE_MS ? (load.waitingJobs + load.activeJobs) * load.itemsPerJob : 0;
     // The first counts every gateway's, but only jobs; the second knows items, but only this gateway's.
-    return Math.max(waiting + load.addedItems, load.ownItems);
+    return Math.max(counted + load.addedItems - load.answeredItems, load.ownItems);
+  }
+
+  /** Whether jobs have been waiting for a while: then what is answered is all that can be. */
+  backlogged(queue: string): boolean {
+    return this.#load(queue).backlogged >= BACKLOGGED_READINGS;
   }
 
   /** Items of this gateway's requests that are not answered. */
@@ -72,17 +82,11 @@ export class QueueLoad {
     if (answered) load.answeredItems += items;
   }
 
-  /** Items answered a second, as seen lately by this gateway. */
-  itemsPerSecond(queue: string): number {
-    return this.#load(queue).itemsPerSecond;
-  }
-
   /** Reads a queue's counts now. Never throws: while Redis is away, the last reading stands. */
   async read(queue: string): Promise<void> {
     const load = this.#load(queue);
     if (load.reading) return;
     load.reading = true;
-    const seconds = (performance.now() - load.readAt) / 1000;
     const { addedItems, answeredItems } = load;
     load.readAt = performance.now();
     try {
@@ -90,8 +94,9 @@ export class QueueLoad {
       // What was added while the reading was under way may or may not be in it; counting it is the safe side.
       load.addedItems -= addedItems;
       load.answeredItems -= answeredItems;
-      load.itemsPerSecond += (answeredItems / seconds - load.itemsPerSecond) * SMOOTHING;
       load.waitingJobs = waiting;
+      load.activeJobs = active;
+      load.backlogged = waiting > 0 ? load.backlogged + 1 : 0;
       this.#metrics.queueJobs.set({ queue, state: 'waiting' }, waiting);
       this.#metrics.queueJobs.set({ queue, state: 'active' }, active);
     } catch (err) {
@@ -118,11 +123,12 @@ export class QueueLoad {
     if (!load) {
       load = {
         waitingJobs: 0,
+        activeJobs: 0,
+        backlogged: 0,
         ownItems: 0,
         addedItems: 0,
         answeredItems: 0,
         itemsPerJob: 1,
-        itemsPerSecond: 0,
         readAt: performance.now() - POLL_MS,
         reading: false,
       };

@@ -1,4 +1,4 @@
-import { type Logger, readReplies, replyChannel } from '@millrace/shared';
+import { type LinkWatch, type Logger, readReplies, replyChannel } from '@millrace/shared';
 import type { Redis } from 'ioredis';
 import type { ReplyWaiter } from './reply-waiter.js';
 
@@ -8,12 +8,14 @@ import type { ReplyWaiter } from './reply-waiter.js';
  */
 export class ReplyChannel {
   readonly #subscriber: Redis;
+  readonly #link: LinkWatch;
   readonly #channel: string;
   readonly #waiter: ReplyWaiter;
   readonly #logger: Logger;
 
-  constructor(subscriber: Redis, gatewayId: string, waiter: ReplyWaiter, logger: Logger) {
+  constructor(subscriber: Redis, link: LinkWatch, gatewayId: string, waiter: ReplyWaiter, logger: Logger) {
     this.#subscriber = subscriber;
+    this.#link = link;
     this.#channel = replyChannel(gatewayId);
     this.#waiter = waiter;
     this.#logger = logger;
@@ -21,7 +23,7 @@ export class ReplyChannel {
 
   /** Whether replies can be heard now. */
   get ready(): boolean {
-    return this.#subscriber.status === 'ready';
+    return this.#link.answering;
   }
 
   async start(): Promise<void> {

@@ -14,7 +14,16 @@ export function textModel(name: string, overrides: Partial<ModelDescription> = {
     limits: { maxRequestItems: 100, maxTokens: 256 },
     jsonDigits: 7,
     // So many sessions that none is ever busy: each part travels alone unless a test says otherwise.
-    cost: { fixed: 1, perItem: 0, perUnit: 0, perSquare: 0, correction: 1, sessions: 1000 },
+    cost: {
+      fixed: 1,
+      perItem: 0,
+      perUnit: 0,
+      perSquare: 0,
+      correction: 1,
+      sessions: 1000,
+      capacity: 1_000_000,
+      answered: 0,
+    },
     ...overrides,
   };
 }

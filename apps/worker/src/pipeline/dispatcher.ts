@@ -18,6 +18,7 @@ import type { RunMarkers } from '../stalls/markers.js';
 import type { Prepared, Task } from '../tasks/task.js';
 import type { ItemPool } from './item-pool.js';
 import type { Settler } from './settler.js';
+import type { Throughput } from './throughput.js';
 
 /**
  * CPU time of a run around the model, in ms: hand-overs to its thread and back, the reply script, the jobs'
@@ -56,6 +57,7 @@ export class Dispatcher {
       clock: RedisClock;
       /** Predicted ms of waiting work from which a session's slot is filled behind its running batch. */
       slotMs: number;
+      throughput: Throughput;
       metrics: WorkerMetrics;
       logger: Logger;
     },
@@ -189,6 +191,7 @@ export class Dispatcher {
       metrics.runSeconds.observe({ model }, runMs / 1000);
       metrics.predictionRatio.observe({ model }, runMs / curve.predictMs(group.length, largest));
       curve.observe(group.length, largest, runMs);
+      this.parts.throughput.add(group.length);
       const inferredAt = clock.now();
       const items = task.split(outputs, group.length);
       for (const [i, item] of group.entries()) {

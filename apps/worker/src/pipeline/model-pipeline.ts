@@ -18,6 +18,10 @@ import { Dispatcher } from './dispatcher.js';
 import { IntakeLoop } from './intake-loop.js';
 import { ItemPool } from './item-pool.js';
 import { Settler } from './settler.js';
+import { Throughput } from './throughput.js';
+
+/** A simulated or empty run may seem to take no time. */
+const SHORTEST_ITEM_MS = 0.001;
 
 /** What every pipeline of a worker process shares. */
 export interface WorkerContext {
@@ -40,6 +44,7 @@ export class ModelPipeline {
   readonly #dispatcher: Dispatcher;
   readonly #intake: IntakeLoop;
   readonly #pool: ItemPool;
+  readonly #throughput = new Throughput();
 
   constructor(model: ServedModel, context: WorkerContext) {
     this.#model = model;
@@ -86,6 +91,7 @@ export class ModelPipeline {
       idleClock: new IdleClock(name, model.sessions, metrics),
       batching: model.manifest.batching,
       slotMs: settings.prefetchMs / 2,
+      throughput: this.#throughput,
     });
     this.#intake = new IntakeLoop({
       ...shared,
@@ -102,8 +108,17 @@ export class ModelPipeline {
 
   /** As the registry shows it: with what runs take now. */
   get description(): ModelDescription {
-    const { curve, sessions } = this.#model;
-    const cost = { ...curve.terms, correction: curve.correction, sessions: sessions.clients.length };
+    const { curve, task } = this.#model;
+    const sessions = this.#model.sessions.clients.length;
+    const { sampleSizes: sizes } = task;
+    const typical = sizes[Math.floor(sizes.length / 2)] ?? 1;
+    const cost = {
+      ...curve.terms,
+      correction: curve.correction,
+      sessions,
+      capacity: (sessions * 1000) / Math.max(SHORTEST_ITEM_MS, curve.msPerItem(typical)),
+      answered: this.#throughput.perSecond(),
+    };
     return { ...this.#description, cost };
   }
 

@@ -27,6 +27,9 @@ const MOST = 4;
  */
 export class CostCurve {
   #correction = 1;
+  /** Items and milliseconds of the latest runs, older ones fading out. */
+  #items = 0;
+  #ms = 0;
 
   constructor(readonly terms: CurveTerms) {}
 
@@ -71,7 +74,14 @@ export class CostCurve {
     return this.#correction;
   }
 
+  /** Milliseconds an item took lately, its share of its run; until there was a run, what one of `size` alone takes. */
+  msPerItem(size: number): number {
+    return this.#items > 0 ? this.#ms / this.#items : this.predictMs(1, size);
+  }
+
   observe(batch: number, size: number, ms: number): void {
+    this.#items += batch - WEIGHT * this.#items;
+    this.#ms += ms - WEIGHT * this.#ms;
     const rest = this.restMs(batch, size);
     if (rest <= 0) return;
     const seen = Math.min(this.#correction * MOST, Math.max(this.#correction / MOST, ms / rest));

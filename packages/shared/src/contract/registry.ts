@@ -34,6 +34,10 @@ export interface ModelCost {
   correction: number;
   /** Sessions that run side by side. */
   sessions: number;
+  /** Items a second that its sessions can run, by what runs took lately. */
+  capacity: number;
+  /** Items a second that it answered lately. */
+  answered: number;
 }
 
 export interface WorkerAnnouncement {

@@ -65,6 +65,12 @@ export const ERRORS = {
     fault: 'load',
     text: 'More work is waiting than the queue may hold. Try again later.',
   },
+  overloaded: {
+    status: 429,
+    retryable: true,
+    fault: 'load',
+    text: 'So much work is waiting that no answer can be expected in time. Try again later.',
+  },
   too_many_attempts: {
     status: 429,
     retryable: true,

@@ -4,6 +4,15 @@ import { StartupError } from '../errors/millrace-error.js';
 /** Redis came back 14 ms after its restart at 100 ms; the client's default backs off to 2 s and more. */
 const retryStrategy = (): number => 100;
 
+/** A peer that does not even answer the connect, in ms. */
+const CONNECT_MS = 3000;
+
+/**
+ * A master that became a replica refuses writes for good; a new connection may lead to the new master. Its refused
+ * command is not sent again: it fails, and its caller says so.
+ */
+const reconnectOnError = (error: Error): boolean => error.message.startsWith('READONLY');
+
 /**
  * Connections differ in what they do while Redis is away:
  * - `producer` fails at once, so that a gateway can refuse instead of hanging;
@@ -22,7 +31,13 @@ const ROLE_OPTIONS: Record<ConnectionRole, RedisOptions> = {
  * `url`: `redis://`, `rediss://`, or `unix:///path/to/socket?password=...`.
  */
 export function connectRedis(url: string, role: ConnectionRole, name: string): Redis {
-  const options: RedisOptions = { ...ROLE_OPTIONS[role], retryStrategy, connectionName: `millrace-${name}` };
+  const options: RedisOptions = {
+    ...ROLE_OPTIONS[role],
+    retryStrategy,
+    reconnectOnError,
+    connectTimeout: CONNECT_MS,
+    connectionName: `millrace-${name}`,
+  };
   const redis = url.startsWith('unix:')
     ? new Redis({ ...options, ...socketOptions(url) })
     : new Redis(url, options);

@@ -4,6 +4,15 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1, 2.5, 5, 10];
 const ITEMS = [1, 2, 4, 8, 16, 32, 64, 128];
 
+function redisSeconds(registers: Registry[]): Histogram {
+  return new Histogram({
+    name: 'millrace_redis_round_trip_seconds',
+    help: 'Round trip of a PING to Redis, twice a second.',
+    buckets: SECONDS,
+    registers,
+  });
+}
+
 /** Every metric name of the gateway, once. */
 export function gatewayMetrics() {
   const registry = new Registry();
@@ -11,6 +20,7 @@ export function gatewayMetrics() {
   collectDefaultMetrics({ register: registry });
   return {
     registry,
+    redisSeconds: redisSeconds(registers),
     requests: new Counter({
       name: 'millrace_requests_total',
       help: 'Requests answered, by model, door and HTTP status.',
@@ -91,6 +101,7 @@ export function workerMetrics() {
   collectDefaultMetrics({ register: registry });
   return {
     registry,
+    redisSeconds: redisSeconds(registers),
     items: new Counter({
       name: 'millrace_worker_items_total',
       help: 'Items settled, by model and outcome (ok, failed, expired, cancelled).',
