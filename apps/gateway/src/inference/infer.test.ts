@@ -119,17 +119,21 @@ describe('the path of a request', () => {
     expect(version.body.field).to.equal('version');
   });
 
-  it('keeps accepting for a model whose workers went away', async () => {
+  it('refuses at once with 503 and a reason while no worker serves a model it knows', async () => {
     const model = uniqueName('away');
     const first = await new StandInWorker(textModel(model)).start();
     const gateway = await harness.gateway({ models: [model] });
     await first.stop();
     const ready = async (): Promise<number> => (await fetch(`${gateway.url}/v2/health/ready`)).status;
     await until('readiness fails', async () => (await ready()) === 503);
-    const answer = predict(gateway, model, { inputs: 'a' });
-    await until('the job waits', async () => (await waitingJobs(redis, queueName(model, '1'))) === 1);
+    const refused = await predict(gateway, model, { inputs: 'a' });
+    expect(refused.status).to.equal(503);
+    expect(refused.body.code).to.equal('no_worker');
+    expect(Number(refused.headers.get('retry-after'))).to.be.at.least(1);
+    expect(await waitingJobs(redis, queueName(model, '1'))).to.equal(0);
     await harness.worker(textModel(model));
-    expect((await answer).status).to.equal(200);
+    await until('a worker is seen again', async () => (await ready()) === 200);
+    expect((await predict(gateway, model, { inputs: 'a' })).status).to.equal(200);
   });
 
   it('takes the highest version when none is named', async () => {

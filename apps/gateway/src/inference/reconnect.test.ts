@@ -149,6 +149,26 @@ describe('lost connections', () => {
     expect((await fetch(`${gateway.url}/metrics`)).status).to.equal(200);
   });
 
+  it('notices a link on which nothing comes any more within seconds, refuses meanwhile, and makes it anew', async () => {
+    await harness.worker(textModel(model));
+    const proxy = await new RedisProxy().open();
+    harness.onRelease(() => proxy.cut());
+    const gateway = await harness.gateway({ redisUrl: proxy.url });
+    expect((await predict(gateway, 'a')).status).to.equal(200);
+    // Connections that come later pass: as when a peer vanished and its successor is there.
+    proxy.freeze();
+    const waiting = predict(gateway, 'b');
+    await until('new requests are refused', async () => {
+      const { status, headers } = await post(`${gateway.url}/v1/models/${model}/predict`, {
+        inputs: 'c',
+        waitMs: 300,
+      });
+      return status === 503 && headers.get('retry-after') === '1';
+    });
+    await until('the link is made anew', async () => (await predict(gateway, 'd')).status === 200);
+    expect([200, 503]).to.include((await waiting).status);
+  });
+
   it('answers what waited through an outage', async () => {
     let release: () => void = () => undefined;
     const held = new Promise<void>((resolve) => {

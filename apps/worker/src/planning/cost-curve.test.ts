@@ -63,4 +63,11 @@ describe('the cost curve', () => {
     expect(curve.predictMs(8, 16)).to.be.closeTo(curve.restMs(8, 16) * 1.6, 0.1);
     expect(curve.fixedMs).to.be.closeTo(0.45 * 1.6, 0.01);
   });
+
+  it('tells what an item takes lately from its runs, and before the first from itself', () => {
+    const curve = new CostCurve({ fixed: 1, perItem: 0, perUnit: 0.5, perSquare: 0 });
+    expect(curve.msPerItem(4)).to.equal(3);
+    for (let i = 0; i < 500; i++) curve.observe(8, 4, 4);
+    expect(curve.msPerItem(4)).to.be.closeTo(0.5, 1e-9);
+  });
 });

@@ -1,0 +1,17 @@
+import { setTimeout } from 'node:timers/promises';
+import { expect } from 'chai';
+import { Throughput } from './throughput.js';
+
+describe('throughput', () => {
+  it('follows what is answered, and falls when nothing is', async () => {
+    const throughput = new Throughput();
+    throughput.add(600);
+    expect(throughput.perSecond(), 'too soon to tell').to.equal(0);
+    await setTimeout(600);
+    const busy = throughput.perSecond();
+    // Half of a reading of at most 1000 a second; a busy machine waits longer than 600 ms.
+    expect(busy).to.be.within(1, 500);
+    await setTimeout(600);
+    expect(throughput.perSecond()).to.be.below(busy);
+  });
+});
