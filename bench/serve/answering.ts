@@ -5,8 +5,10 @@ import { ApiKeys } from '#gateway/admission/api-keys.js';
 import { authenticate, createApp } from '#gateway/http/app.js';
 import { GatewayState } from '#gateway/http/health.js';
 import { listen, portOf } from '#gateway/http/server.js';
+import type { Idempotency } from '#gateway/idempotency/idempotency.js';
 import type { ModelDirectory } from '#gateway/inference/model-directory.js';
 import type { InferRequest, InferResult } from '#gateway/inference/request.js';
+import { answering } from '#gateway/protocols/answering.js';
 import { doorOf } from '#gateway/protocols/door-of.js';
 import type { DoorParts } from '#gateway/protocols/door-parts.js';
 import { nativeRouter } from '#gateway/protocols/native/router.js';
@@ -23,7 +25,8 @@ export async function readyGateway(): Promise<number> {
     clock,
     settings,
     keyed: authenticate(keys),
-    infer: async (request: InferRequest) => readyResult(request),
+    // The bench names none of its requests.
+    answer: answering(async (request) => readyResult(request), {} as Idempotency, clock),
     // The door asks its directory for nothing else.
     directory: { resolve: () => IDENTITY } as unknown as ModelDirectory,
   };

@@ -20,6 +20,8 @@ import { authenticate, createApp } from './http/app.js';
 import { GatewayState, readinessCheck } from './http/health.js';
 import { metricsRoute } from './http/metrics-route.js';
 import { drainServer, isLoopback, listen, portOf, requireSafeBind } from './http/server.js';
+import { Idempotency } from './idempotency/idempotency.js';
+import { IdempotencyRecords } from './idempotency/records.js';
 import { Canceller } from './inference/canceller.js';
 import { inference } from './inference/infer.js';
 import { JobBatcher } from './inference/job-batcher.js';
@@ -30,6 +32,7 @@ import { Recovery } from './inference/recovery.js';
 import { ReplyChannel } from './inference/reply-channel.js';
 import { ReplyStore } from './inference/reply-store.js';
 import { ReplyWaiter } from './inference/reply-waiter.js';
+import { answering } from './protocols/answering.js';
 import { doorOf } from './protocols/door-of.js';
 import { modelsRouter } from './protocols/models/router.js';
 import { nativeRouter } from './protocols/native/router.js';
@@ -128,7 +131,12 @@ async function start(
     metrics,
   });
 
-  const doors = { clock, directory, infer, settings, keyed: authenticate(keys) };
+  const records = new IdempotencyRecords(redis, settings.idempotencyKeepMs);
+  const idempotency = new Idempotency(records, clock, metrics, logger);
+  releasers.push(() => idempotency.stop());
+  const answer = answering(infer, idempotency, clock);
+
+  const doors = { clock, directory, answer, settings, keyed: authenticate(keys) };
   const app = createApp({
     clock,
     logger,
@@ -155,8 +163,11 @@ async function start(
   const port = portOf(server);
   logger.info({ id, host: settings.host, port }, 'gateway serves');
 
-  const giveUp = (): void =>
-    waiter.failAll(new MillraceError('shutting_down', undefined, { retryAfterSeconds: 1 }));
+  const giveUp = (): void => {
+    const error = new MillraceError('shutting_down', undefined, { retryAfterSeconds: 1 });
+    waiter.failAll(error);
+    idempotency.failAll(error);
+  };
   const close = async (): Promise<void> => {
     await drainServer(server, { state, graceMs: settings.graceMs, giveUp });
     await releasers.release();

@@ -1,7 +1,7 @@
 import { type Logger, MillraceError, type RedisClock } from '@millrace/shared';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
-import { contextOf } from './context.js';
-import { respond, timingsOf } from './respond.js';
+import { contextOf, type RequestContext } from './context.js';
+import { type Answer, respond, timingsOf } from './respond.js';
 
 /** Retryable answers tell when; the thrower knows better where it said so. */
 const DEFAULT_RETRY_SECONDS = 1;
@@ -14,6 +14,15 @@ function toMillraceError(thrown: unknown): MillraceError {
     return new MillraceError('invalid_input', 'The path is not valid percent-encoding.', { field: 'path' });
   }
   return new MillraceError('internal', undefined, {}, { cause: thrown });
+}
+
+/** An error as the door that its request took writes it. */
+export function renderError(error: MillraceError, { door, requestId }: RequestContext): Answer {
+  return {
+    status: error.spec.status,
+    contentType: door.contentType,
+    body: JSON.stringify(door.render(error, requestId)),
+  };
 }
 
 /** The last handler: writes an error in the shape of the door that the request took. */
@@ -37,8 +46,7 @@ export function errorHandler(clock: RedisClock, logger: Logger): ErrorRequestHan
       res.setHeader('Retry-After', error.details.retryAfterSeconds ?? DEFAULT_RETRY_SECONDS);
     }
     if (status === 401) res.setHeader('WWW-Authenticate', 'Bearer');
-    const { contentType } = context.door;
-    const body = JSON.stringify(context.door.render(error, context.requestId));
+    const { contentType, body } = renderError(error, context);
     respond(res, status, contentType, body, timingsOf({}, context.received, clock.now()));
   };
 }

@@ -11,6 +11,13 @@ export interface Timing {
   ms: number;
 }
 
+/** An answer as it goes out, but for the headers that every one has. */
+export interface Answer {
+  status: number;
+  contentType: string;
+  body: string | Buffer;
+}
+
 /** Milliseconds of each stage, and their total from received to `now` (epoch ms of Redis's clock). */
 export function timingsOf(stamps: Stamps, received: number, now: number): Timing[] {
   const timings: Timing[] = spans(stamps);

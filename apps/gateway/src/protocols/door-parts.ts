@@ -1,13 +1,14 @@
 import type { RedisClock, Settings } from '@millrace/shared';
 import type { RequestHandler } from 'express';
-import type { Infer } from '../inference/infer.js';
 import type { ModelDirectory } from '../inference/model-directory.js';
+import type { Answering } from './answering.js';
 
 /** What a door needs of the gateway behind it. */
 export interface DoorParts {
   clock: RedisClock;
   directory: ModelDirectory;
-  infer: Infer;
+  /** Runs what the door has read and answers. */
+  answer: Answering;
   settings: Settings;
   /** First handler of every route: asks for an API key where there are any. */
   keyed: RequestHandler;

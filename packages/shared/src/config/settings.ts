@@ -135,6 +135,13 @@ export const SETTINGS = {
     help: "Input bytes that one gateway may have waiting before it refuses with 429. Keep it well under Redis's maxmemory.",
     schema: whole(KIB).default(128 * MIB),
   },
+  idempotencyKeepMs: {
+    env: 'MILLRACE_IDEMPOTENCY_KEEP_MS',
+    flag: 'idempotency-keep-ms',
+    of: 'gateway',
+    help: 'How long the answer to a request with an Idempotency-Key is kept for its retries, in ms. Each takes its size in Redis for so long: shorten it where many clients send keys.',
+    schema: whole(1000).default(10 * 60_000),
+  },
   dashboardPassword: {
     env: 'MILLRACE_DASHBOARD_PASSWORD',
     flag: 'dashboard-password',

@@ -31,6 +31,11 @@ export function cancelKey(queue: string, requestId: string): string {
   return `mr-cancel:${queue}:${requestId}`;
 }
 
+/** What became of the request that a client named; `name` is a hash of whose key it is and which. */
+export function idempotencyRecordKey(queue: string, name: string): string {
+  return `mr-idempotency:${queue}:${name}`;
+}
+
 /** Hash of a job's run markers: field `item:generation:instance`, value when it began. */
 export function markerKey(queue: string, job: string): string {
   return `mr-marker:${queue}:${job}`;

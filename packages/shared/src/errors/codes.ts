@@ -59,6 +59,12 @@ export const ERRORS = {
     fault: 'client',
     text: 'The content type is not one this address takes.',
   },
+  idempotency_key_reused: {
+    status: 422,
+    retryable: false,
+    fault: 'client',
+    text: 'This Idempotency-Key was sent before with another request. Send a new key.',
+  },
   queue_full: {
     status: 429,
     retryable: true,

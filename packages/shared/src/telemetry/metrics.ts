@@ -80,6 +80,12 @@ export function gatewayMetrics() {
       labelNames: ['model'],
       registers,
     }),
+    idempotentReplays: new Counter({
+      name: 'millrace_idempotent_replays_total',
+      help: 'Requests answered with the kept answer of an earlier one of the same Idempotency-Key, by model.',
+      labelNames: ['model'],
+      registers,
+    }),
     reAdded: new Counter({
       name: 'millrace_jobs_added_again_total',
       help: 'Jobs added again because Redis came back without them.',

@@ -3,19 +3,24 @@ import { Router } from 'express';
 import { readBody, requireJsonType } from '../../http/body.js';
 import { contextOf } from '../../http/context.js';
 import { methodNotAllowed } from '../../http/errors.js';
-import { respond, respondJson, timingsOf } from '../../http/respond.js';
+import { respondJson } from '../../http/respond.js';
 import { parseStrictJson } from '../../http/strict-json.js';
-import { failIfAnyFailed } from '../../inference/item-errors.js';
+import type { AnswerWriter } from '../answering.js';
 import type { DoorParts } from '../door-parts.js';
 import { newInferRequest } from '../new-request.js';
 import { modelMetadata, serverMetadata } from './metadata.js';
-import { parseInfer } from './parse.js';
+import { type ParsedInfer, parseInfer } from './parse.js';
 import { renderInference } from './render.js';
+
+const writer: AnswerWriter<Pick<ParsedInfer, 'id' | 'outputs'>> = {
+  contentType: 'application/json',
+  write: (result, _timings, { id, outputs }) => renderInference(result, id, outputs),
+};
 
 const MODEL = '/v2/models/:model{/versions/:version}';
 
 /** The Open Inference Protocol, version 2, with JSON tensors: all or nothing. */
-export function openInferenceRouter({ clock, directory, infer, settings, keyed }: DoorParts): Router {
+export function openInferenceRouter({ clock, directory, answer, settings, keyed }: DoorParts): Router {
   const router = Router({ caseSensitive: true });
   router
     .route('/v2')
@@ -41,11 +46,8 @@ export function openInferenceRouter({ clock, directory, infer, settings, keyed }
       requireJsonType(req);
       const body = await readBody(req, settings.maxBodyBytes);
       const parsed = parseInfer(model, parseStrictJson(body, settings.maxJsonDepth));
-      const result = await infer(newInferRequest(context, req.headers, model, parsed, settings));
-      failIfAnyFailed(result);
-      const timings = timingsOf(result.stamps, context.received, clock.now());
-      const answer = renderInference(result, parsed.id, parsed.outputs);
-      respond(res, 200, 'application/json', answer, timings);
+      const request = newInferRequest(context, req.headers, model, parsed, settings);
+      await answer(req, res, writer, { body, request, asked: parsed });
     })
     .all(methodNotAllowed('POST'));
   router
