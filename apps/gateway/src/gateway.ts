@@ -20,6 +20,7 @@ import { authenticate, createApp } from './http/app.js';
 import { GatewayState, readinessCheck } from './http/health.js';
 import { metricsRoute } from './http/metrics-route.js';
 import { drainServer, isLoopback, listen, portOf, requireSafeBind } from './http/server.js';
+import { answerUnreadable } from './http/unreadable.js';
 import { Idempotency } from './idempotency/idempotency.js';
 import { IdempotencyRecords } from './idempotency/records.js';
 import { Canceller } from './inference/canceller.js';
@@ -155,6 +156,7 @@ async function start(
     doors: [nativeRouter(doors), openInferenceRouter(doors), modelsRouter(doors)],
   });
   const server = await listen(app, settings);
+  answerUnreadable(server, doorOf('/'));
   server.on('connection', (socket) => {
     metrics.connections.inc();
     socket.once('close', () => metrics.connections.dec());

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { GatewayMetrics, Logger, MillraceError, RedisClock } from '@millrace/shared';
+import { type GatewayMetrics, type Logger, MillraceError, type RedisClock } from '@millrace/shared';
 import type { RequestHandler, Response } from 'express';
 import { ANONYMOUS } from '../admission/api-keys.js';
 import { ClientGone } from '../inference/client-gone.js';
@@ -74,6 +74,11 @@ export function requestContext(options: ContextOptions): RequestHandler {
       if (error) metrics.errors.inc({ model, code: error.code });
       logger.info({ requestId, method: req.method, model, status, ms, tenant, code: error?.code }, 'request');
     });
+    // HTTP/1.1 asks for it; an answer of our shape is ours to give.
+    if (req.headers.host === undefined && req.httpVersionMinor === 1) {
+      res.setHeader('Connection', 'close');
+      throw new MillraceError('invalid_http', 'The header Host is missing.', { field: 'Host' });
+    }
     next();
   };
 }

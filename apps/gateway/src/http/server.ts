@@ -43,10 +43,14 @@ export async function listen(app: Express, { host, port }: BindSettings): Promis
       requestTimeout: REQUEST_MS,
       connectionsCheckingInterval: CHECK_MS,
       noDelay: true,
+      // The app says so itself, in our shape.
+      requireHostHeader: false,
       ...messagesOf(app),
     },
     app,
   );
+  // An expectation that nobody knows is ignored, as an unknown header is.
+  server.on('checkExpectation', app);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(refusal(error, host, port)));
     server.listen({ host, port }, resolve);

@@ -6,6 +6,7 @@
  * thrower gave no sentence of its own.
  */
 export const ERRORS = {
+  invalid_http: { status: 400, retryable: false, fault: 'client', text: 'The request is not valid HTTP.' },
   invalid_json: { status: 400, retryable: false, fault: 'client', text: 'The body is not valid JSON.' },
   invalid_encoding: { status: 400, retryable: false, fault: 'client', text: 'The body is not valid UTF-8.' },
   nesting_too_deep: {
@@ -47,6 +48,12 @@ export const ERRORS = {
     fault: 'client',
     text: 'This address does not take that method.',
   },
+  request_timeout: {
+    status: 408,
+    retryable: true,
+    fault: 'client',
+    text: 'The request did not arrive within the time allowed.',
+  },
   body_too_large: {
     status: 413,
     retryable: false,
@@ -82,6 +89,12 @@ export const ERRORS = {
     retryable: true,
     fault: 'client',
     text: 'Too many failed attempts. Try again later.',
+  },
+  headers_too_large: {
+    status: 431,
+    retryable: false,
+    fault: 'client',
+    text: 'The headers are larger than allowed.',
   },
   cancelled: {
     status: 499,

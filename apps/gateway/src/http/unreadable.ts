@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto';
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { type ErrorCode, MillraceError } from '@millrace/shared';
+import type { DoorErrors } from './context.js';
+import { API_HEADERS } from './security-headers.js';
+
+/** A client that goes on sending gets to read why it is refused; after this, in ms, it is cut off. */
+const LINGER_MS = 1000;
+
+/** What Node.js calls faults that have a code of their own; all others are no HTTP. */
+const CODES: Readonly<Record<string, ErrorCode>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+};
+
+interface Connection extends Duplex {
+  /** The answer that is being made or sent now: Node.js tells it in no other way. */
+  _httpMessage?: ServerResponse | null;
+}
+
+/** Answers what never becomes a request of the app with an error of our shape, and closes its connection. */
+export function answerUnreadable(server: Server, door: DoorErrors): void {
+  const refuse = (connection: Connection, error: MillraceError): void => {
+    const pending = connection._httpMessage;
+    if (pending?.req.complete && !pending.writableFinished) {
+      // The fault is in what came behind: first its own answer.
+      pending.once('finish', () => refuse(connection, error));
+    } else if (!connection.writable || pending?.headersSent) {
+      connection.destroy();
+    } else {
+      connection.end(answerOf(error, door));
+      setTimeout(() => connection.destroy(), LINGER_MS).unref();
+    }
+  };
+  const refused = new WeakSet<Duplex>();
+  server.on('clientError', (fault: NodeJS.ErrnoException, connection: Connection) => {
+    // The parser tells of every further piece that comes.
+    if (refused.has(connection)) return;
+    refused.add(connection);
+    if (fault.code === 'ECONNRESET' || fault.code === 'EPIPE') connection.destroy();
+    else refuse(connection, new MillraceError(CODES[fault.code ?? ''] ?? 'invalid_http'));
+  });
+  server.on('connect', (_req: IncomingMessage, connection: Connection) => {
+    connection.on('error', () => undefined).resume();
+    refuse(connection, new MillraceError('method_not_allowed', undefined, { field: 'method' }));
+  });
+}
+
+function answerOf(error: MillraceError, door: DoorErrors): string {
+  const requestId = randomUUID();
+  const { status } = error.spec;
+  const body = JSON.stringify(door.render(error, requestId));
+  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, `X-Request-Id: ${requestId}`];
+  for (let i = 0; i < API_HEADERS.length; i += 2) lines.push(`${API_HEADERS[i]}: ${API_HEADERS[i + 1]}`);
+  lines.push(
+    `Date: ${new Date().toUTCString()}`,
+    `Content-Type: ${door.contentType}`,
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+  );
+  return `${lines.join('\r\n')}\r\n\r\n${body}`;
+}
