@@ -107,4 +107,12 @@ describe('the command line', () => {
     expect(said[1]).to.match(/: alice=[0-9a-f]{64}$/);
     expect(said[1]).not.to.contain(key);
   });
+
+  it('makes a key for the scopes that were named, and no others', async () => {
+    await program().parseAsync(['keys', 'ops', '--scope', 'admin', 'infer'], { from: 'user' });
+    expect(said[1]).to.match(/: ops=[0-9a-f]{64}:admin\+infer$/);
+    const wrong = program().parseAsync(['keys', 'ops', '--scope', 'root'], { from: 'user' });
+    const error = await wrong.catch((reason: unknown) => reason);
+    expect(error).to.be.instanceOf(StartupError).with.property('message', 'There is no scope "root".');
+  });
 });

@@ -1,4 +1,4 @@
-import type { Settings } from '@millrace/shared';
+import { DEFAULT_SCOPES, KEY_SCOPES, type Settings } from '@millrace/shared';
 import { Command } from 'commander';
 import { compareCommand } from './commands/compare.js';
 import { runGateway } from './commands/gateway.js';
@@ -93,7 +93,13 @@ export function buildProgram(host: Host, exitWith: (code: number) => void): Comm
     .command('keys <NAME>')
     .description('Make an API key: prints it once, and its entry for MILLRACE_API_KEYS.')
     .version(host.version, VERSION_FLAGS)
-    .action(async (name: string) => exitWith(await makeKey(name, host)));
+    .option(
+      '--scope <SCOPE...>',
+      `What it may be used for: ${KEY_SCOPES.join(', ')}. [default: ${DEFAULT_SCOPES.join(' ')}]`,
+    )
+    .action(async (name: string, { scope }: { scope?: string[] }) =>
+      exitWith(await makeKey(name, scope, host)),
+    );
   program
     .command('version')
     .description('Show the version.')

@@ -7,6 +7,7 @@ import {
   MillraceError,
   RedisClock,
   Releasers,
+  readKeyEntries,
   type Settings,
   untilReady,
 } from '@millrace/shared';
@@ -57,7 +58,7 @@ export interface Gateway {
  */
 export async function startGateway(settings: Settings, logger: Logger): Promise<Gateway> {
   requireSafeBind(settings);
-  const keys = new ApiKeys(settings.apiKeys);
+  const keys = new ApiKeys(readKeyEntries(settings.apiKeys));
   const releasers = new Releasers();
   try {
     return await start(settings, keys, logger, releasers);
@@ -137,7 +138,7 @@ async function start(
   releasers.push(() => idempotency.stop());
   const answer = answering(infer, idempotency, clock);
 
-  const doors = { clock, directory, answer, settings, keyed: authenticate(keys) };
+  const doors = { clock, directory, answer, settings, keyed: authenticate(keys, 'infer') };
   const app = createApp({
     clock,
     logger,
@@ -149,7 +150,12 @@ async function start(
 
     dashboard: {
       path: DASHBOARD_PATH,
-      router: dashboardRouter(clock, settings, queueBoard(directory, producer, settings.dashboardAdmin)),
+      router: dashboardRouter(
+        clock,
+        settings,
+        keys,
+        queueBoard(directory, producer, settings.dashboardAdmin),
+      ),
     },
     metricsRoute: metricsRoute(metrics, directory, load, clock),
     metricsOpen: isLoopback(settings.host),

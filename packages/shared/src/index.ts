@@ -1,3 +1,4 @@
+export * from './config/key-entry.js';
 export { defaultText, loadSettings, type SettingFlags, settingsToEnv } from './config/load.js';
 export { SETTINGS, type SettingName, type SettingSpec, type Settings } from './config/settings.js';
 export * from './contract/frame.js';

@@ -1,4 +1,4 @@
-import { createLogger, type Settings, StartupError } from '@millrace/shared';
+import { createLogger, readKeyEntries, type Settings, StartupError } from '@millrace/shared';
 import type { Host } from '../host.js';
 import { loadGateway } from '../peers.js';
 import { untilAborted } from '../until.js';
@@ -10,14 +10,21 @@ export async function runGateway(settings: Settings, host: Host): Promise<number
   const gateway = await startGateway(settings, createLogger(settings.logLevel, { process: 'gateway' }));
   if (host.parent) host.parent.tell({ type: 'ready', url: gateway.url, port: gateway.port });
   else {
-    const dashboard = settings.dashboardPassword
-      ? `Dashboard at ${gateway.url}/dashboard, user admin.`
-      : 'The dashboard is off: set MILLRACE_DASHBOARD_PASSWORD to switch it on.';
-    host.say(`Gateway ${gateway.id} serves ${gateway.url}. ${dashboard} Stop it with Ctrl-C.`);
+    host.say(
+      `Gateway ${gateway.id} serves ${gateway.url}. ${dashboardLine(gateway.url, settings)} Stop it with Ctrl-C.`,
+    );
   }
   await untilAborted(host.stop.asked);
   await gateway.close();
   return 0;
+}
+
+function dashboardLine(url: string, { dashboardPassword, apiKeys }: Settings): string {
+  if (dashboardPassword) return `Dashboard at ${url}/dashboard, user admin.`;
+  const admins = readKeyEntries(apiKeys).filter(({ scopes }) => scopes.includes('admin'));
+  if (admins.length > 0)
+    return `Dashboard at ${url}/dashboard, for ${admins.map(({ name }) => name).join(', ')}.`;
+  return 'The dashboard is off: set MILLRACE_DASHBOARD_PASSWORD to switch it on.';
 }
 
 /** Processes on several machines can't share a private Redis that one of them starts. */

@@ -1,4 +1,4 @@
-import { StartupError } from '@millrace/shared';
+import { readKeyEntries, StartupError } from '@millrace/shared';
 import { expect } from 'chai';
 import type { Gateway } from '../gateway.js';
 import { get, Harness, post } from '../test-support/harness.js';
@@ -14,9 +14,17 @@ describe('API keys', () => {
     expect(makeApiKey('alice').key).not.to.equal(key);
   });
 
-  it('refuse names and entries of another form', () => {
-    expect(() => makeApiKey('a=b')).to.throw(StartupError);
-    expect(() => new ApiKeys(['alice=secret'])).to.throw(StartupError, /Entry 1/);
+  it('refuse names and scopes that cannot be', () => {
+    expect(() => makeApiKey('a=b')).to.throw(StartupError, /"a=b" can't name an API key/);
+    expect(() => makeApiKey('a', ['infer', 'root'])).to.throw(StartupError, /no scope "root"/);
+  });
+
+  it('are found by the key alone, and none by what is not one', () => {
+    const alice = makeApiKey('alice');
+    const keys = new ApiKeys(readKeyEntries([alice.entry, makeApiKey('bob').entry]));
+    expect(keys.find(alice.key)?.name).to.equal('alice');
+    for (const other of ['', `${alice.key} `, alice.entry.slice(6)])
+      expect(keys.find(other)).to.equal(undefined);
   });
 
   describe('at the doors', () => {
@@ -24,13 +32,14 @@ describe('API keys', () => {
     const model = uniqueName('keys');
     const alice = makeApiKey('alice');
     const bob = makeApiKey('bob');
+    const ops = makeApiKey('ops', ['admin', 'jobs']);
     const tenants: string[] = [];
     let gateway: Gateway;
 
     before(async () => {
       await harness.worker(textModel(model), { before: (part) => void tenants.push(part.tenant) });
       gateway = await harness.gateway({
-        apiKeys: [alice.entry, bob.entry],
+        apiKeys: [alice.entry, bob.entry, ops.entry],
         models: [model],
         host: '0.0.0.0',
       });
@@ -57,6 +66,25 @@ describe('API keys', () => {
       for (const path of ['/v1/models', '/v2', `/v2/models/${model}`, '/nothing']) {
         expect((await get(gateway.url + path)).status, path).to.equal(401);
       }
+    });
+
+    it('must have the scope "infer", which the answer names', async () => {
+      const native = await post(
+        `${gateway.url}/v1/models/${model}/predict`,
+        { inputs: 'a' },
+        { 'x-api-key': ops.key },
+      );
+      expect(native.status).to.equal(403);
+      expect(native.body).to.include({ code: 'forbidden', detail: 'This API key lacks the scope "infer".' });
+      const open = await get(`${gateway.url}/v2/models/${model}`, { 'x-api-key': ops.key });
+      expect(open.status).to.equal(403);
+      expect(open.body.error).to.include('"infer"');
+    });
+
+    it('of any scope read metrics and learn of an address that is not there', async () => {
+      const metrics = await fetch(`${gateway.url}/metrics`, { headers: { 'x-api-key': ops.key } });
+      expect(metrics.status).to.equal(200);
+      expect((await get(`${gateway.url}/nothing`, { 'x-api-key': ops.key })).status).to.equal(404);
     });
 
     it('are not asked for by health, and by metrics only where others can reach them', async () => {

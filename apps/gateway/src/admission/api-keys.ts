@@ -1,17 +1,24 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { MillraceError, StartupError } from '@millrace/shared';
+import {
+  DEFAULT_SCOPES,
+  isKeyScope,
+  KEY_SCOPES,
+  type KeyEntry,
+  type KeyScope,
+  MillraceError,
+  StartupError,
+  writeKeyEntry,
+} from '@millrace/shared';
 
 const KEY_PREFIX = 'mr_';
 const KEY_BYTES = 32;
-const ENTRY = /^([A-Za-z0-9][A-Za-z0-9._-]{0,63})=([0-9a-f]{64})$/;
 const BEARER = /^Bearer +(\S+) *$/i;
 
 /** The tenant of requests when no keys are asked for. */
 export const ANONYMOUS = 'anonymous';
 
-interface KnownKey {
-  name: string;
-  hash: Buffer;
+interface KnownKey extends KeyEntry {
+  digest: Buffer;
 }
 
 /** The headers in which a key may come. */
@@ -27,20 +34,9 @@ export interface KeyHeaders {
 export class ApiKeys {
   readonly #byHash = new Map<string, KnownKey>();
 
-  /**
-   * @param entries `name=sha256hex`, as the setting takes them.
-   * @throws StartupError naming an entry that is not of that form.
-   */
-  constructor(entries: readonly string[]) {
-    for (const [index, entry] of entries.entries()) {
-      const [, name, hex] = ENTRY.exec(entry) ?? [];
-      if (name === undefined || hex === undefined) {
-        throw new StartupError(
-          `Entry ${index + 1} of the API keys is not NAME=SHA256HEX.`,
-          'Make one with `millrace keys NAME` and put its entry into MILLRACE_API_KEYS.',
-        );
-      }
-      this.#byHash.set(hex, { name, hash: Buffer.from(hex, 'hex') });
+  constructor(entries: readonly KeyEntry[]) {
+    for (const entry of entries) {
+      this.#byHash.set(entry.hash, { ...entry, digest: Buffer.from(entry.hash, 'hex') });
     }
   }
 
@@ -48,30 +44,58 @@ export class ApiKeys {
     return this.#byHash.size > 0;
   }
 
+  /** Whether any key is for this. */
+  hasScope(scope: KeyScope): boolean {
+    for (const { scopes } of this.#byHash.values()) if (scopes.includes(scope)) return true;
+    return false;
+  }
+
   /**
    * Who sends a request.
+   * @param scope what the key must be for; absent: any key will do.
    * @returns the key's name; "anonymous" where no keys are asked for.
-   * @throws MillraceError `unauthorized`.
+   * @throws MillraceError `unauthorized`, `forbidden`.
    */
-  authenticate(headers: KeyHeaders): string {
+  authenticate(headers: KeyHeaders, scope?: KeyScope): string {
     if (!this.required) return ANONYMOUS;
     const key = keyOf(headers);
     if (key === undefined) throw new MillraceError('unauthorized');
-    const hash = createHash('sha256').update(key).digest();
-    const known = this.#byHash.get(hash.toString('hex'));
-    // The lookup's time tells at most about hashes; the comparison that decides takes the same time always.
-    if (!known || !timingSafeEqual(known.hash, hash)) {
-      throw new MillraceError('unauthorized', 'This API key is not known here.');
+    const known = this.find(key);
+    if (!known) throw new MillraceError('unauthorized', 'This API key is not known here.');
+    if (scope !== undefined && !known.scopes.includes(scope)) {
+      throw new MillraceError('forbidden', `This API key lacks the scope "${scope}".`);
     }
     return known.name;
   }
+
+  /** The entry of a key. */
+  find(key: string): KeyEntry | undefined {
+    const digest = createHash('sha256').update(key).digest();
+    const known = this.#byHash.get(digest.toString('hex'));
+    // The lookup's time tells at most about hashes; the comparison that decides takes the same time always.
+    return known && timingSafeEqual(known.digest, digest) ? known : undefined;
+  }
 }
 
-/** Makes a key; only `entry` is to be kept. */
-export function makeApiKey(name: string): { key: string; entry: string } {
+/**
+ * Makes a key; only `entry` is to be kept.
+ * @throws StartupError for a name or a scope that can't be one.
+ */
+export function makeApiKey(
+  name: string,
+  scopes: readonly string[] = DEFAULT_SCOPES,
+): { key: string; entry: string } {
+  if (!scopes.every(isKeyScope)) {
+    const unknown = scopes.find((scope) => !isKeyScope(scope));
+    throw new StartupError(
+      `There is no scope ${JSON.stringify(unknown)}.`,
+      `Choose from ${KEY_SCOPES.join(', ')}.`,
+    );
+  }
   const key = KEY_PREFIX + randomBytes(KEY_BYTES).toString('base64url');
-  const entry = `${name}=${createHash('sha256').update(key).digest('hex')}`;
-  if (!ENTRY.test(entry)) {
+  const hash = createHash('sha256').update(key).digest('hex');
+  const entry = writeKeyEntry({ name, hash, scopes: [...new Set(scopes)] });
+  if (entry === undefined) {
     throw new StartupError(
       `${JSON.stringify(name)} can't name an API key.`,
       'Use letters, digits, ".", "_" or "-", at most 64.',

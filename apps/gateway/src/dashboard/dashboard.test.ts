@@ -1,5 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { expect } from 'chai';
+import { makeApiKey } from '../admission/api-keys.js';
 import type { Gateway } from '../gateway.js';
 import { Harness, post } from '../test-support/harness.js';
 import { textModel } from '../test-support/models.js';
@@ -117,8 +118,19 @@ describe('the dashboard', () => {
     expect(judged).to.have.length(10);
   });
 
-  it('is off without a password, and says so', async () => {
-    const off = await harness.gateway();
+  it('lets in who has an API key of the scope admin, by its name, and nobody without a password else', async () => {
+    const [ops, user] = [makeApiKey('ops', ['admin']), makeApiKey('user')];
+    const keyed = await harness.gateway({ apiKeys: [ops.entry, user.entry] });
+    expect((await login(keyed, ops.key, 'ops')).status).to.equal(303);
+    expect((await login(keyed, ops.key, 'admin')).status).to.equal(401);
+    expect((await login(keyed, user.key, 'user')).status).to.equal(401);
+    expect((await login(keyed, '', 'admin')).status).to.equal(401);
+    const cookie = cookieOf(await login(keyed, ops.key, 'ops'));
+    expect((await open(keyed, '/api/queues', cookie)).status).to.equal(200);
+  });
+
+  it('is off without a password or such a key, and says so', async () => {
+    const off = await harness.gateway({ apiKeys: [makeApiKey('user').entry] });
     const page = await fetch(`${off.url}/dashboard`);
     expect(page.status).to.equal(404);
     expect(await page.text()).to.include('MILLRACE_DASHBOARD_PASSWORD');

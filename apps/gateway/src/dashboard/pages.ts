@@ -40,6 +40,6 @@ export function loginPage(message?: string): string {
 
 export function disabledPage(): string {
   return page(
-    '<p>The dashboard is off: no password is set. Set MILLRACE_DASHBOARD_PASSWORD and start again.</p>',
+    '<p>The dashboard is off: there is no password, and no API key of the scope admin. Set MILLRACE_DASHBOARD_PASSWORD and start again.</p>',
   );
 }

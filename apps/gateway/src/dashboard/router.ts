@@ -1,5 +1,6 @@
 import { MillraceError, type RedisClock, type Settings } from '@millrace/shared';
 import { type Request, type RequestHandler, type Response, Router } from 'express';
+import type { ApiKeys } from '../admission/api-keys.js';
 import { readBody } from '../http/body.js';
 import { contextOf } from '../http/context.js';
 import { methodNotAllowed } from '../http/errors.js';
@@ -15,10 +16,14 @@ const MAX_FORM_BYTES = 4096;
 
 export type DashboardSettings = Pick<Settings, 'dashboardPassword' | 'dashboardAdmin'>;
 
-/** `/dashboard`: a login, and behind it `board`. Without a password it is off. */
+/**
+ * `/dashboard`: a login, by the dashboard's password or by the name and key of an API key of the scope
+ * `admin`, and behind it `board`. With neither password nor such a key it is off.
+ */
 export function dashboardRouter(
   clock: RedisClock,
   settings: DashboardSettings,
+  keys: ApiKeys,
   board: RequestHandler,
 ): Router {
   const router = Router();
@@ -29,11 +34,11 @@ export function dashboardRouter(
   const show = (res: Response, status: number, html: string): void => {
     respond(res, status, HTML, html, timingsOf({}, contextOf(res).received, clock.now()));
   };
-  if (settings.dashboardPassword === '') {
+  if (settings.dashboardPassword === '' && !keys.hasScope('admin')) {
     router.use((_req, res) => show(res, 404, disabledPage()));
     return router;
   }
-  const sessions = new Sessions(settings.dashboardPassword);
+  const sessions = new Sessions(settings.dashboardPassword, keys);
   const attempts = new LoginAttempts();
 
   router

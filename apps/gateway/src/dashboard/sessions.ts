@@ -1,4 +1,5 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { ApiKeys } from '../admission/api-keys.js';
 
 const SESSION_MS = 12 * 3_600_000;
 const USER = 'admin';
@@ -9,12 +10,16 @@ const USER = 'admin';
  */
 export class Sessions {
   readonly #secret = randomBytes(32);
-  readonly #password: Buffer;
+  /** Undefined where there is no password: then none is right, the empty one included. */
+  readonly #password: Buffer | undefined;
+  readonly #keys: ApiKeys;
   /** Ids of sessions that were ended, by when they would have expired. */
   readonly #ended = new Map<string, number>();
 
-  constructor(password: string) {
-    this.#password = digest(password);
+  /** @param password empty where there is none. */
+  constructor(password: string, keys: ApiKeys) {
+    this.#password = password === '' ? undefined : digest(password);
+    this.#keys = keys;
   }
 
   /** How long a session lasts, in seconds. */
@@ -22,8 +27,14 @@ export class Sessions {
     return SESSION_MS / 1000;
   }
 
-  /** Compares name and password in a time that doesn't depend on where they differ. */
+  /**
+   * Whether these are the admin and the password, or the name and key of an API key of the scope `admin`.
+   * Compares in a time that doesn't depend on where they differ.
+   */
   accepts(user: string, password: string): boolean {
+    const key = this.#keys.find(password);
+    if (key?.scopes.includes('admin') && key.name === user) return true;
+    if (!this.#password) return false;
     const userFits = timingSafeEqual(digest(user), digest(USER));
     const passwordFits = timingSafeEqual(digest(password), this.#password);
     return userFits && passwordFits;

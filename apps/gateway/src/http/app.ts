@@ -1,4 +1,4 @@
-import type { GatewayMetrics, Logger, RedisClock } from '@millrace/shared';
+import type { GatewayMetrics, KeyScope, Logger, RedisClock } from '@millrace/shared';
 import express, { type Express, type RequestHandler, type Router } from 'express';
 import type { ApiKeys } from '../admission/api-keys.js';
 import { contextOf, type DoorErrors, requestContext } from './context.js';
@@ -45,10 +45,10 @@ export function createApp(options: AppOptions): Express {
   return app;
 }
 
-/** Asks for an API key where there are any, and notes whose it is. */
-export function authenticate(keys: ApiKeys): RequestHandler {
+/** Asks for an API key where there are any, of this scope if one is given, and notes whose it is. */
+export function authenticate(keys: ApiKeys, scope?: KeyScope): RequestHandler {
   return (req, res, next) => {
-    contextOf(res).tenant = keys.authenticate(req.headers);
+    contextOf(res).tenant = keys.authenticate(req.headers, scope);
     next();
   };
 }

@@ -10,6 +10,6 @@ export interface DoorParts {
   /** Runs what the door has read and answers. */
   answer: Answering;
   settings: Settings;
-  /** First handler of every route: asks for an API key where there are any. */
+  /** First handler of every route: asks for an API key of the scope `infer` where there are any. */
   keyed: RequestHandler;
 }

@@ -1,12 +1,10 @@
 import { z } from 'zod';
+import { readKeyEntries } from './key-entry.js';
 
 /**
  * The kinds of values that settings take. Each says what it must be in words that go on after the setting's
  * name: `--port is "x", but must be a whole number from 0 to 65535`.
  */
-
-/** As the gateway reads it: its name, and the key's SHA-256. */
-const KEY_ENTRY = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}=[0-9a-f]{64}$/;
 
 export function whole(min: number, max?: number) {
   const error = `must be a whole number ${max === undefined ? `of at least ${min}` : `from ${min} to ${max}`}`;
@@ -38,10 +36,10 @@ export const names = z
           .filter(Boolean),
   );
 
-/** Says which entry is wrong by its number alone: what was written there may be a key itself. */
 export const keyEntries = names.superRefine((entries, context) => {
-  const wrong = entries.findIndex((entry) => !KEY_ENTRY.test(entry));
-  if (wrong < 0) return;
-  const which = entries.length > 1 ? `; entry ${wrong + 1} is not` : '';
-  context.addIssue({ code: 'custom', message: `must be NAME=SHA256HEX, with 64 hex digits${which}` });
+  try {
+    readKeyEntries(entries);
+  } catch (error) {
+    context.addIssue({ code: 'custom', message: (error as Error).message });
+  }
 });

@@ -40,7 +40,11 @@ describe('settings', () => {
     expect(loadSettings({}, { apiKeys: entry }).apiKeys).to.deep.equal([entry]);
     expect(() => loadSettings({ MILLRACE_API_KEYS: `${entry},mr_key` })).to.throw(
       StartupError,
-      /^MILLRACE_API_KEYS must be NAME=SHA256HEX, with 64 hex digits; entry 2 is not\.$/,
+      /^MILLRACE_API_KEYS must be NAME=SHA256HEX .*; entry 2 is not\.$/,
+    );
+    expect(() => loadSettings({}, { apiKeys: `${entry},${entry}` })).to.throw(
+      StartupError,
+      /^--api-keys must not have one name twice; entries 1 and 2 have the same\.$/,
     );
   });
 
