@@ -43,7 +43,7 @@ export async function readyGateway(): Promise<number> {
     metricsOpen: true,
     doors: [nativeRouter(doors)],
   });
-  return portOf(await listen(app, settings));
+  return portOf(await listen(app, doorOf('/'), settings));
 }
 
 function readyResult({ requestId, inputs, stamps }: InferRequest): InferResult {

@@ -18,6 +18,7 @@ import { queueBoard } from './dashboard/board.js';
 import { DASHBOARD_PATH } from './dashboard/pages.js';
 import { dashboardRouter } from './dashboard/router.js';
 import { authenticate, createApp } from './http/app.js';
+import { limitConnections } from './http/connection-limit.js';
 import { GatewayState, readinessCheck } from './http/health.js';
 import { metricsRoute } from './http/metrics-route.js';
 import { drainServer, isLoopback, listen, portOf, requireSafeBind } from './http/server.js';
@@ -161,12 +162,9 @@ async function start(
     metricsOpen: isLoopback(settings.host),
     doors: [nativeRouter(doors), openInferenceRouter(doors), modelsRouter(doors)],
   });
-  const server = await listen(app, settings);
+  const server = await listen(app, doorOf('/'), settings);
   answerUnreadable(server, doorOf('/'));
-  server.on('connection', (socket) => {
-    metrics.connections.inc();
-    socket.once('close', () => metrics.connections.dec());
-  });
+  limitConnections(server, settings.maxConnections, doorOf('/'), metrics);
   releasers.push(() => server.closeAllConnections());
   const port = portOf(server);
   logger.info({ id, host: settings.host, port }, 'gateway serves');

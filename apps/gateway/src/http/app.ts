@@ -29,6 +29,8 @@ export function createApp(options: AppOptions): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
+  // What even our error handler fails on must not show its stack.
+  app.set('env', 'production');
   app.set('query parser', 'simple');
   app.set('case sensitive routing', true);
   app.use(requestContext({ clock, logger, metrics, state, doorOf }));

@@ -6,6 +6,9 @@ import { ClientGone } from '../inference/client-gone.js';
 import type { GatewayState } from './health.js';
 import { API_HEADERS } from './security-headers.js';
 
+/** Most header lines of a request. Their bytes, 16 KiB at most, Node.js counts. */
+const MAX_HEADERS = 100;
+
 /** How one door writes an error; the codes and statuses are the same at all of them. */
 export interface DoorErrors {
   /** The door's name in metrics. */
@@ -74,6 +77,10 @@ export function requestContext(options: ContextOptions): RequestHandler {
       if (error) metrics.errors.inc({ model, code: error.code });
       logger.info({ requestId, method: req.method, model, status, ms, tenant, code: error?.code }, 'request');
     });
+    if (req.rawHeaders.length > 2 * MAX_HEADERS) {
+      res.setHeader('Connection', 'close');
+      throw new MillraceError('headers_too_large', `The request has more than ${MAX_HEADERS} headers.`);
+    }
     // HTTP/1.1 asks for it; an answer of our shape is ours to give.
     if (req.headers.host === undefined && req.httpVersionMinor === 1) {
       res.setHeader('Connection', 'close');

@@ -2,20 +2,23 @@ import { createServer, IncomingMessage, type Server, ServerResponse } from 'node
 import type { AddressInfo } from 'node:net';
 import { isIP } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
-import { type Settings, StartupError } from '@millrace/shared';
-import type { Express } from 'express';
+import { MillraceError, type Settings, StartupError } from '@millrace/shared';
+import type { Express, Request, Response } from 'express';
+import type { DoorErrors } from './context.js';
 import type { GatewayState } from './health.js';
+import { bareAnswer } from './unreadable.js';
 
 /** Load balancers keep idle connections for 60 s; closing before they do gives their clients 502s. */
 const KEEP_ALIVE_MS = 75_000;
-/** A client that sends its headers or body slower than this is cut off. */
-const HEADERS_MS = 20_000;
-const REQUEST_MS = 60_000;
+/** Longest time between two looks for clients that are too slow, in ms. */
 const CHECK_MS = 5_000;
+const SLASH = 0x2f;
 /** How long the listener stays open after readiness failed, in ms. */
 const TURN_AWAY_MS = 200;
 
-export type BindSettings = Pick<Settings, 'host' | 'port' | 'apiKeys' | 'allowPublic'>;
+export type BindSettings = Pick<Settings, 'host' | 'apiKeys' | 'allowPublic'>;
+
+export type ListenSettings = Pick<Settings, 'host' | 'port' | 'headersTimeoutMs' | 'requestTimeoutMs'>;
 
 /** Whether only this machine can reach the address. */
 export function isLoopback(host: string): boolean {
@@ -35,22 +38,28 @@ export function requireSafeBind({ host, apiKeys, allowPublic }: BindSettings): v
  * Listens.
  * @throws StartupError when the port is taken or the address can't be listened on.
  */
-export async function listen(app: Express, { host, port }: BindSettings): Promise<Server> {
+export async function listen(app: Express, door: DoorErrors, settings: ListenSettings): Promise<Server> {
+  const { host, port, headersTimeoutMs, requestTimeoutMs } = settings;
+  const serve = (req: IncomingMessage, res: ServerResponse): void => {
+    if (req.url?.charCodeAt(0) === SLASH) app(req, res);
+    // A proxy's absolute form is the app's as well. What it can't read at all, it passes by.
+    else app(req as Request, res as Response, () => refuseTarget(res, door));
+  };
   const server = createServer(
     {
       keepAliveTimeout: KEEP_ALIVE_MS,
-      headersTimeout: HEADERS_MS,
-      requestTimeout: REQUEST_MS,
-      connectionsCheckingInterval: CHECK_MS,
+      headersTimeout: Math.min(headersTimeoutMs, requestTimeoutMs),
+      requestTimeout: requestTimeoutMs,
+      connectionsCheckingInterval: Math.min(CHECK_MS, headersTimeoutMs / 4, requestTimeoutMs / 4),
       noDelay: true,
       // The app says so itself, in our shape.
       requireHostHeader: false,
       ...messagesOf(app),
     },
-    app,
+    serve,
   );
   // An expectation that nobody knows is ignored, as an unknown header is.
-  server.on('checkExpectation', app);
+  server.on('checkExpectation', serve);
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(refusal(error, host, port)));
     server.listen({ host, port }, resolve);
@@ -69,6 +78,12 @@ function messagesOf(app: Express) {
   app.request = Object.setPrototypeOf(AppRequest.prototype, app.request);
   app.response = Object.setPrototypeOf(AppResponse.prototype, app.response);
   return { IncomingMessage: AppRequest, ServerResponse: AppResponse };
+}
+
+function refuseTarget(res: ServerResponse, door: DoorErrors): void {
+  const error = new MillraceError('invalid_http', 'The request target is not valid.', { field: 'path' });
+  const { status, headers, body } = bareAnswer(error, door);
+  res.writeHead(status, headers).end(body);
 }
 
 export function portOf(server: Server): number {

@@ -30,8 +30,7 @@ export function answerUnreadable(server: Server, door: DoorErrors): void {
     } else if (!connection.writable || pending?.headersSent) {
       connection.destroy();
     } else {
-      connection.end(answerOf(error, door));
-      setTimeout(() => connection.destroy(), LINGER_MS).unref();
+      endWith(connection, error, door);
     }
   };
   const refused = new WeakSet<Duplex>();
@@ -48,17 +47,29 @@ export function answerUnreadable(server: Server, door: DoorErrors): void {
   });
 }
 
-function answerOf(error: MillraceError, door: DoorErrors): string {
+/** An error of our shape to one who has no request in the app. */
+export interface BareAnswer {
+  status: number;
+  headers: string[];
+  body: string;
+}
+
+export function bareAnswer(error: MillraceError, door: DoorErrors): BareAnswer {
   const requestId = randomUUID();
-  const { status } = error.spec;
   const body = JSON.stringify(door.render(error, requestId));
-  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, `X-Request-Id: ${requestId}`];
-  for (let i = 0; i < API_HEADERS.length; i += 2) lines.push(`${API_HEADERS[i]}: ${API_HEADERS[i + 1]}`);
-  lines.push(
-    `Date: ${new Date().toUTCString()}`,
-    `Content-Type: ${door.contentType}`,
-    `Content-Length: ${Buffer.byteLength(body)}`,
-    'Connection: close',
-  );
-  return `${lines.join('\r\n')}\r\n\r\n${body}`;
+  const headers = ['X-Request-Id', requestId, ...API_HEADERS];
+  const { retryAfterSeconds } = error.details;
+  if (retryAfterSeconds !== undefined) headers.push('Retry-After', String(retryAfterSeconds));
+  headers.push('Content-Type', door.contentType, 'Content-Length', String(Buffer.byteLength(body)));
+  headers.push('Connection', 'close');
+  return { status: error.spec.status, headers, body };
+}
+
+/** Writes an error straight to a connection, and closes it. */
+export function endWith(connection: Duplex, error: MillraceError, door: DoorErrors): void {
+  const { status, headers, body } = bareAnswer(error, door);
+  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, `Date: ${new Date().toUTCString()}`];
+  for (let i = 0; i < headers.length; i += 2) lines.push(`${headers[i]}: ${headers[i + 1]}`);
+  connection.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
+  setTimeout(() => connection.destroy(), LINGER_MS).unref();
 }

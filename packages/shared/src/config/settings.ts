@@ -100,6 +100,27 @@ export const SETTINGS = {
     help: 'Longest wait a request may ask for, in ms; more is cut to this.',
     schema: whole(1).default(60_000),
   },
+  maxConnections: {
+    env: 'MILLRACE_MAX_CONNECTIONS',
+    flag: 'max-connections',
+    of: 'gateway',
+    help: 'Open HTTP connections of one gateway; more are answered 503 with Retry-After and closed. An idle one takes about 20 KB and a file descriptor.',
+    schema: whole(1).default(10_000),
+  },
+  headersTimeoutMs: {
+    env: 'MILLRACE_HEADERS_TIMEOUT_MS',
+    flag: 'headers-timeout-ms',
+    of: 'gateway',
+    help: "How long a client may take to send a request's headers, in ms, counted from the start of its connection for the first; then 408, and the connection is closed.",
+    schema: whole(100).default(20_000),
+  },
+  requestTimeoutMs: {
+    env: 'MILLRACE_REQUEST_TIMEOUT_MS',
+    flag: 'request-timeout-ms',
+    of: 'gateway',
+    help: 'How long a client may take to send a whole request, body included, in ms; then 408. Raise it for large bodies over slow links.',
+    schema: whole(100).default(60_000),
+  },
   maxBodyBytes: {
     env: 'MILLRACE_MAX_BODY_BYTES',
     flag: 'max-body-bytes',

@@ -133,6 +133,12 @@ export const ERRORS = {
     fault: 'server',
     text: 'The queue cannot be reached. Try again in a moment.',
   },
+  too_many_connections: {
+    status: 503,
+    retryable: true,
+    fault: 'load',
+    text: 'This gateway has as many connections as it may. Try again in a moment.',
+  },
   no_worker: { status: 503, retryable: true, fault: 'server', text: 'No worker serves this model now.' },
   shutting_down: {
     status: 503,

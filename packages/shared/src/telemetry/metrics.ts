@@ -74,6 +74,11 @@ export function gatewayMetrics() {
       help: 'Open HTTP connections.',
       registers,
     }),
+    connectionsRefused: new Counter({
+      name: 'millrace_gateway_connections_refused_total',
+      help: 'HTTP connections refused because there were as many as may be.',
+      registers,
+    }),
     clientsGone: new Counter({
       name: 'millrace_clients_gone_total',
       help: 'Clients that went away before their answer.',

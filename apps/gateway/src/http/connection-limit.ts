@@ -1,0 +1,41 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { type GatewayMetrics, MillraceError } from '@millrace/shared';
+import type { DoorErrors } from './context.js';
+import { endWith } from './unreadable.js';
+
+/** Connections that may be told at once why they are refused; the system closes those beyond. */
+const MOST_REFUSALS = 1000;
+
+/** Counts a server's connections, and refuses those beyond `most` with an answer that says so. */
+export function limitConnections(
+  server: Server,
+  most: number,
+  door: DoorErrors,
+  metrics: Pick<GatewayMetrics, 'connections' | 'connectionsRefused'>,
+): void {
+  let open = 0;
+  const refuse = (socket: Socket): void => {
+    metrics.connectionsRefused.inc();
+    // What it sends is read and dropped: unread, it would take the answer with it.
+    socket.on('error', () => undefined).resume();
+    endWith(socket, new MillraceError('too_many_connections', undefined, { retryAfterSeconds: 1 }), door);
+  };
+  const serve = server.listeners('connection') as ((this: Server, socket: Socket) => void)[];
+  server.removeAllListeners('connection');
+  server.on('connection', (socket) => {
+    if (open >= most) {
+      refuse(socket);
+      return;
+    }
+    open += 1;
+    metrics.connections.inc();
+    socket.once('close', () => {
+      open -= 1;
+      metrics.connections.dec();
+    });
+    for (const listener of serve) listener.call(server, socket);
+  });
+  server.maxConnections = most + MOST_REFUSALS;
+  server.on('drop', () => metrics.connectionsRefused.inc());
+}
