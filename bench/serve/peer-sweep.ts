@@ -17,6 +17,7 @@ const SPLITS_AND_BATCHES: readonly PeerConfig[] = [
 ];
 const WORKERS = [1, 3];
 const SECONDS = 4;
+const WARM_UP_SECONDS = 2;
 
 export interface Best {
   config: PeerConfig;
@@ -57,7 +58,9 @@ export async function sweepPeers(bench: Bench, peers: Peers, modelSha256: string
 /** 0 for a configuration that does not start, or does not answer. */
 async function rateOf(bench: Bench, peers: Peers, name: string, config: PeerConfig): Promise<number> {
   try {
-    const load = await peers.use(name, config, (peer) => closedPeak(bench, peer, { seconds: SECONDS }));
+    const load = await peers.use(name, config, (peer) =>
+      closedPeak(bench, peer, { seconds: SECONDS, warmUpSeconds: WARM_UP_SECONDS }),
+    );
     return load.wrong === 0 ? load.itemsPerSecond : 0;
   } catch (error) {
     bench.say(`  ${(error as Error).message.split('\n').at(-1)}`);

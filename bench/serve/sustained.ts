@@ -21,9 +21,14 @@ export interface Target extends Pick<LoadSpec, 'url' | 'bodies' | 'itemsPerReque
 export async function closedPeak(
   bench: Bench,
   { pids, ...target }: Target,
-  { seconds = bench.options.seconds, clients = CLIENTS }: { seconds?: number; clients?: number } = {},
+  {
+    seconds = bench.options.seconds,
+    clients = CLIENTS,
+    ...warmUp
+  }: { seconds?: number; clients?: number; warmUpSeconds?: number } = {},
 ): Promise<Measured> {
-  return await bench.load({ ...target, loop: { kind: 'closed', connections: clients }, seconds }, pids);
+  const loop = { kind: 'closed', connections: clients } as const;
+  return await bench.load({ ...target, loop, seconds, ...warmUp }, pids);
 }
 
 export async function openLoad(
