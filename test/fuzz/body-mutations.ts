@@ -91,6 +91,9 @@ const VALUES: readonly [Json, ...Json[]] = [
   ),
 ];
 
+/** A copy: what one mutation puts in, the next may change. */
+const anyValue = (dice: Dice): Json => copyOf(dice.pick(VALUES));
+
 const NAMES: readonly [string, ...string[]] = [
   '__proto__',
   'constructor',
@@ -124,7 +127,7 @@ type Mutation = (place: Place, dice: Dice) => string;
 
 const MUTATIONS: readonly [Mutation, ...Mutation[]] = [
   (place, dice) => {
-    place.set(dice.pick(VALUES));
+    place.set(anyValue(dice));
     return 'another value';
   },
   (place) => {
@@ -132,7 +135,7 @@ const MUTATIONS: readonly [Mutation, ...Mutation[]] = [
     return 'left out';
   },
   (place, dice) => {
-    const again = { name: dice.pick(NAMES), value: dice.chance(0.5) ? place.get() : dice.pick(VALUES) };
+    const again = { name: dice.pick(NAMES), value: dice.chance(0.5) ? copyOf(place.get()) : anyValue(dice) };
     if (place.inside instanceof Members) place.inside.list.splice(place.at, 0, again);
     else place.inside.splice(place.at, 0, again.value);
     return 'a further one beside it';
@@ -144,7 +147,7 @@ const MUTATIONS: readonly [Mutation, ...Mutation[]] = [
     }
     const member = place.inside.list[place.at];
     if (member && dice.chance(0.5)) member.name = dice.pick(NAMES);
-    else if (member) place.inside.list.push({ name: member.name, value: dice.pick(VALUES) });
+    else if (member) place.inside.list.push({ name: member.name, value: anyValue(dice) });
     return 'renamed or repeated';
   },
   (place, dice) => {
@@ -172,7 +175,7 @@ const MUTATIONS: readonly [Mutation, ...Mutation[]] = [
   },
   (place, dice) => {
     const value = place.get();
-    if (typeof value !== 'number') place.set(dice.pick(VALUES));
+    if (typeof value !== 'number') place.set(anyValue(dice));
     else place.set(dice.pick([-value, value + 1, value - 1, value * 1e9, value / 3, 2 ** dice.below(64)]));
     return 'a number of another size';
   },
@@ -217,7 +220,7 @@ const TEXT_MUTATIONS: readonly [
   (body) => Buffer.from(body.toString(), 'utf16le'),
   (body, dice) => Buffer.concat([body, dice.pick([Buffer.from('}'), Buffer.from('\n\n'), body])]),
   (body, dice) => Buffer.concat([Buffer.from(' '.repeat(dice.pick([1, 1000, 100_000]))), body]),
-  (_body, dice) => Buffer.from(writeTree(dice.pick(VALUES))),
+  (_body, dice) => Buffer.from(writeTree(anyValue(dice))),
   (_body, dice) => dice.bytes(dice.below(200)),
   (body, dice) => {
     const [from, to] = [dice.below(body.length), dice.below(body.length)].sort((a, b) => a - b) as [

@@ -50,7 +50,10 @@ function wellFramed(dice: Dice): { request: Wanted; what: string } {
   if (dice.chance(LOGIN_SHARE)) return { request: loginRequest(dice), what: '' };
   const { path, door, body } = validCall(dice);
   if (dice.chance(VALID_SHARE)) {
-    return { request: jsonRequest(path, door, Buffer.from(JSON.stringify(body))), what: 'as it should be' };
+    // Few keys for many bodies: most come again, with the same body or another.
+    const key: [string, string][] = dice.chance(0.2) ? [['Idempotency-Key', `key-${dice.below(50)}`]] : [];
+    const request = jsonRequest(path, door, Buffer.from(JSON.stringify(body)), key);
+    return { request, what: 'as it should be' };
   }
   const mutated = mutateBody(body, dice);
   return { request: jsonRequest(path, door, mutated.body), what: mutated.what };
