@@ -1,5 +1,7 @@
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { expect } from 'chai';
 import { compareAnswers } from './load/answers.js';
+import { type Address, Connection } from './load/connection.js';
 import { limitOf } from './load/generate.js';
 import type { LoadSpec } from './load/messages.js';
 import { arrivalGapMs, seeded } from './load/random.js';
@@ -70,12 +72,70 @@ describe("the generator's parser", () => {
     expect(dechunk(Buffer.from('5\r\nabc'))).to.equal(undefined);
   });
 
+  it('reads what the server says that it took', () => {
+    const parser = new ResponseParser();
+    parser.expect(false);
+    parser.feed(Buffer.from(answer));
+    expect(parser.serverMs).to.equal(undefined);
+    parser.expect(false);
+    const head =
+      'HTTP/1.1 429 No\r\nServer-Timing: queue;dur=3, total;dur=0.125\r\nContent-Length: 2\r\n\r\n';
+    parser.feed(Buffer.from(`${head}{}`));
+    expect(parser.serverMs).to.equal(0.125);
+  });
+
   it('refuses what it cannot follow', () => {
     const parser = new ResponseParser();
     parser.expect(false);
     expect(() => parser.feed(Buffer.from('HTTP/1.1 200 OK\r\n\r\n'))).to.throw('without a length');
     parser.expect(false);
     expect(() => parser.feed(Buffer.from(`${answer}x`))).to.throw('more than one');
+  });
+});
+
+describe("the generator's connection", () => {
+  const reply = (connection: string) => `HTTP/1.1 200 OK\r\n${connection}Content-Length: 2\r\n\r\n{}`;
+
+  async function listening(
+    connection: string,
+  ): Promise<{ server: Server; address: Address; asked(): number }> {
+    let asked = 0;
+    const server = createServer((socket) => {
+      socket
+        .on('error', () => undefined)
+        .on('data', () => {
+          asked++;
+          socket.write(reply(connection));
+        });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    return { server, address: { host: '127.0.0.1', port }, asked: () => asked };
+  }
+
+  it('turns from a server that closes or refuses to the next, and loses no request', async () => {
+    const closing = await listening('Connection: close\r\n');
+    const staying = await listening('');
+    const gone = await listening('');
+    await new Promise((resolve) => gone.server.close(resolve));
+    const addresses = [gone.address, closing.address, staying.address];
+    const lost: string[] = [];
+    let answered = 0;
+    await new Promise<void>((resolve) => {
+      const connection = new Connection(addresses, 0, {
+        onReady: (ready) => {
+          if (answered < 5) ready.send(Buffer.from('x'), false);
+          else resolve();
+        },
+        onAnswer: () => answered++,
+        onLost: (_, reason) => lost.push(reason),
+      });
+      after(() => connection.close());
+    });
+    expect(lost).to.deep.equal([]);
+    expect([closing.asked(), staying.asked()]).to.deep.equal([1, 4]);
+    closing.server.close();
+    staying.server.close();
   });
 });
 
@@ -120,24 +180,38 @@ describe("the generator's recorder", () => {
     const early = performance.now() - 1;
     recorder.begin();
     const within = performance.now();
-    recorder.answer(200, early, 0, undefined);
+    recorder.answer(200, { since: early, bodyIndex: 0 }, undefined);
     recorder.end();
-    recorder.answer(200, within, 0, undefined);
-    recorder.answer(429, within, 0, undefined);
+    recorder.answer(200, { since: within, bodyIndex: 0 }, undefined);
+    recorder.answer(429, { since: within, bodyIndex: 0 }, undefined);
     const { answered, failures, itemsPerSecond, requestsPerSecond } = recorder.report();
     expect(answered).to.equal(1);
     expect(failures).to.deep.equal({ 429: 1 });
     expect(itemsPerSecond).to.equal(2 * requestsPerSecond);
   });
 
+  it('counts answers past the deadline, and what the server took to refuse', () => {
+    const recorder = new Recorder({ ...spec({ kind: 'closed', connections: 1 }), deadlineMs: 500 });
+    recorder.begin();
+    const now = performance.now();
+    recorder.answer(200, { since: now, bodyIndex: 0 }, undefined);
+    recorder.answer(200, { since: now - 600, bodyIndex: 0 }, undefined);
+    recorder.answer(429, { since: now - 600, bodyIndex: 0, serverMs: 4 }, undefined);
+    recorder.answer(504, { since: now, bodyIndex: 0, serverMs: 2000 }, undefined);
+    const { answered, pastDeadline, refusedMs, failures } = recorder.report();
+    expect([answered, pastDeadline]).to.deep.equal([2, 1]);
+    expect(refusedMs.max).to.be.closeTo(4, 0.01);
+    expect(failures).to.deep.equal({ 429: 1, 504: 1 });
+  });
+
   it('counts a closed loop by answer', () => {
     const recorder = new Recorder(spec({ kind: 'closed', connections: 1 }));
     const early = performance.now() - 1;
-    recorder.answer(200, early, 0, undefined);
+    recorder.answer(200, { since: early, bodyIndex: 0 }, undefined);
     recorder.begin();
-    recorder.answer(200, early, 0, undefined);
+    recorder.answer(200, { since: early, bodyIndex: 0 }, undefined);
     recorder.end();
-    recorder.answer(200, early, 0, undefined);
+    recorder.answer(200, { since: early, bodyIndex: 0 }, undefined);
     expect(recorder.report().answered).to.equal(1);
   });
 
@@ -151,7 +225,8 @@ describe("the generator's recorder", () => {
     const recorder = new Recorder(spec({ kind: 'closed', connections: 1 }));
     recorder.begin();
     // Answers that took 1 to 1000 s, or nearly so.
-    for (let i = 1; i <= 100; i++) recorder.answer(200, performance.now() - i * 1000, 0, undefined);
+    for (let i = 1; i <= 100; i++)
+      recorder.answer(200, { since: performance.now() - i * 1000, bodyIndex: 0 }, undefined);
     recorder.end();
     const { p50, p99 } = recorder.report().latencyMs;
     expect(p50 / 50_000).to.be.closeTo(1, 0.002);

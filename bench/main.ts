@@ -1,4 +1,4 @@
-/** `npm run bench -- SCENARIO [--seconds N] [--rounds N] [--json]`. */
+/** `npm run bench -- SCENARIO [--seconds N | --minutes N] [--rounds N] [--json]`. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -17,7 +17,7 @@ const INTERRUPTED = 130;
 function usage(): string {
   const width = Math.max(...SCENARIOS.map(({ name }) => name.length));
   return [
-    'npm run bench -- SCENARIO [--seconds N] [--rounds N] [--json] [--with-peers] [--peers DIR]',
+    'npm run bench -- SCENARIO [--seconds N | --minutes N] [--rounds N] [--json] [--with-peers] [--peers DIR]',
     '  --with-peers  also the no-op figures and sustained rates of the peers, in overhead and slo',
     '',
     ...SCENARIOS.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
@@ -28,7 +28,8 @@ async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
-      seconds: { type: 'string', default: String(DEFAULT_SECONDS) },
+      seconds: { type: 'string' },
+      minutes: { type: 'string' },
       rounds: { type: 'string', default: String(LEAST_ROUNDS) },
       json: { type: 'boolean', default: false },
       'with-peers': { type: 'boolean', default: false },
@@ -41,11 +42,10 @@ async function main(): Promise<number> {
     return 0;
   }
   const scenario = SCENARIOS.find((each) => each.name === name);
-  const seconds = Number(values.seconds);
   const rounds = Number(values.rounds);
   if (!scenario || positionals.length > 1)
     throw new Error(`There is no scenario ${positionals.join(' ')}.\n${usage()}`);
-  if (!(seconds > 0)) throw new Error(`--seconds must be a number above 0, not ${values.seconds}.`);
+  const seconds = secondsOf(scenario, values);
   if (!(Number.isInteger(rounds) && rounds >= LEAST_ROUNDS)) {
     throw new Error(`--rounds must be a whole number from ${LEAST_ROUNDS} up, not ${values.rounds}.`);
   }
@@ -59,6 +59,20 @@ async function main(): Promise<number> {
   };
   await lockMachine();
   return await measure(scenario, options, values.json);
+}
+
+/** As asked for; else what the scenario needs. */
+function secondsOf(scenario: Scenario, values: { seconds?: string; minutes?: string }): number {
+  for (const [unit, of] of [
+    ['minutes', 60],
+    ['seconds', 1],
+  ] as const) {
+    const text = values[unit];
+    if (text === undefined) continue;
+    if (!(Number(text) > 0)) throw new Error(`--${unit} must be a number above 0, not ${text}.`);
+    return Number(text) * of;
+  }
+  return scenario.seconds ?? DEFAULT_SECONDS;
 }
 
 async function measure(scenario: Scenario, options: BenchOptions, json: boolean): Promise<number> {

@@ -41,6 +41,8 @@ const LOAD: Measured = {
   itemsPerSecond: 10,
   latencyMs: { mean: 2, p50: 2, p90: 3, p99: 4, p999: 5, max: 6 },
   failures: {},
+  pastDeadline: 0,
+  refusedMs: { mean: 0, p50: 0, p90: 0, p99: 0, p999: 0, max: 0 },
   checked: 7,
   wrong: 0,
   cpuMs: 5,

@@ -1,4 +1,4 @@
-import { Connection } from './connection.js';
+import { type Address, Connection } from './connection.js';
 import type { ClosedLoop } from './messages.js';
 import type { Recorder } from './recorder.js';
 
@@ -17,8 +17,7 @@ export interface Loop {
 }
 
 export interface Endpoint {
-  host: string;
-  port: number;
+  addresses: readonly Address[];
   /** Whole requests, head and body, sent in turn. */
   requests: readonly Buffer[];
 }
@@ -36,13 +35,13 @@ export async function drain(connections: readonly Connection[]): Promise<void> {
 }
 
 export function closedLoop(endpoint: Endpoint, { connections }: ClosedLoop, recorder: Recorder): Loop {
-  const { host, port, requests } = endpoint;
+  const { addresses, requests } = endpoint;
   let next = 0;
   let stopped = false;
   const all = Array.from(
     { length: connections },
-    () =>
-      new Connection(host, port, {
+    (_, i) =>
+      new Connection(addresses, i, {
         onReady(connection) {
           if (stopped) return;
           const index = next++ % requests.length;
@@ -52,8 +51,7 @@ export function closedLoop(endpoint: Endpoint, { connections }: ClosedLoop, reco
           connection.since = performance.now();
           connection.send(request, recorder.wants(index));
         },
-        onAnswer: (connection, status, body) =>
-          recorder.answer(status, connection.since, connection.bodyIndex, body),
+        onAnswer: (connection, status, body) => recorder.answer(status, connection, body),
         onLost: ({ since }, reason) => {
           if (recorder.counts(since)) recorder.fail(reason);
         },

@@ -5,6 +5,11 @@ import { ResponseParser } from './response-parser.js';
 const readBuffer = Buffer.allocUnsafeSlow(65_536);
 const RECONNECT_MS = 50;
 
+export interface Address {
+  host: string;
+  port: number;
+}
+
 export interface ConnectionEvents {
   /** May send the next request. */
   onReady(connection: Connection): void;
@@ -14,7 +19,10 @@ export interface ConnectionEvents {
   onLost(connection: Connection, reason: string): void;
 }
 
-/** One keep-alive connection with at most one request in flight. */
+/**
+ * One keep-alive connection with at most one request in flight. Where it is refused, or told that the server
+ * closes, it turns to the next address.
+ */
 export class Connection {
   /** Set by whoever sends: which body, and when its latency counts from. */
   bodyIndex = 0;
@@ -24,13 +32,20 @@ export class Connection {
   #inFlight = false;
   #keep = false;
   #closed = false;
+  #at: number;
 
   constructor(
-    private readonly host: string,
-    private readonly port: number,
+    private readonly addresses: readonly Address[],
+    first: number,
     private readonly events: ConnectionEvents,
   ) {
+    this.#at = first;
     this.#open();
+  }
+
+  /** What the server says that its last answer took it, in ms. */
+  get serverMs(): number | undefined {
+    return this.#parser.serverMs;
   }
 
   get inFlight(): boolean {
@@ -50,9 +65,10 @@ export class Connection {
   }
 
   #open(): void {
+    const { host, port } = this.addresses[this.#at % this.addresses.length] as Address;
     const socket = connect({
-      host: this.host,
-      port: this.port,
+      host,
+      port,
       noDelay: true,
       onread: {
         buffer: readBuffer,
@@ -67,6 +83,7 @@ export class Connection {
     socket.on('connect', () => this.events.onReady(this));
     socket.on('error', (error: NodeJS.ErrnoException) => {
       reason = error.code ?? error.message;
+      if (reason === 'ECONNREFUSED') this.#at++;
     });
     socket.on('close', () => this.#lost(socket, reason));
   }
@@ -82,8 +99,10 @@ export class Connection {
     this.#inFlight = false;
     const { status, closes } = this.#parser;
     this.events.onAnswer(this, status, this.#keep ? this.#parser.body : undefined);
-    if (closes) this.#socket?.end();
-    else this.events.onReady(this);
+    if (closes) {
+      this.#at++;
+      this.#socket?.end();
+    } else this.events.onReady(this);
   }
 
   #lost(socket: Socket, reason: string): void {

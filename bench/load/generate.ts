@@ -39,8 +39,12 @@ export function limitOf(cpuMs: number, seconds: number, behindMs: number): strin
   return `it used ${(ownCore * 100).toFixed(0)}% of its core`;
 }
 
-function endpointOf({ url, bodies }: LoadSpec): Endpoint {
-  const { hostname, port, host, pathname } = new URL(url);
+function endpointOf({ url, otherUrls = [], bodies }: LoadSpec): Endpoint {
+  const { host, pathname } = new URL(url);
+  const addresses = [url, ...otherUrls].map((each) => {
+    const { hostname, port } = new URL(each);
+    return { host: hostname, port: Number(port) };
+  });
   const requests = bodies.map((text) => {
     const body = Buffer.from(text);
     const head =
@@ -48,5 +52,5 @@ function endpointOf({ url, bodies }: LoadSpec): Endpoint {
       `Content-Length: ${body.byteLength}\r\n\r\n`;
     return Buffer.concat([Buffer.from(head), body]);
   });
-  return { host: hostname, port: Number(port), requests };
+  return { addresses, requests };
 }

@@ -2,6 +2,8 @@
 export interface LoadSpec {
   /** `http://127.0.0.1:PORT/path`. */
   url: string;
+  /** The same path of further gateways: connections are spread over all, and turn from one that goes away. */
+  otherUrls?: readonly string[];
   /** JSON bodies, sent in turn. */
   bodies: readonly string[];
   /** Items in one request, to turn requests into items a second. */
@@ -9,6 +11,8 @@ export interface LoadSpec {
   loop: ClosedLoop | OpenLoop;
   warmUpSeconds: number;
   seconds: number;
+  /** An answer later than this after its arrival, in ms, is counted as late. */
+  deadlineMs?: number;
   check?: AnswerCheck | undefined;
 }
 
@@ -54,6 +58,10 @@ export interface LoadReport {
   latencyMs: Latencies;
   /** Whatever was not answered with 200, with how often: `429`, `ECONNRESET`, `unanswered`. */
   failures: Record<string, number>;
+  /** Answered with 200, but past the deadline. */
+  pastDeadline: number;
+  /** What a server took to refuse (429, 503), in ms, as its `Server-Timing` tells. */
+  refusedMs: Latencies;
   /** Answers whose values were compared, and those that were not as expected. */
   checked: number;
   wrong: number;

@@ -1,24 +1,38 @@
 import { availableParallelism } from 'node:os';
-import { build } from 'hdr-histogram-js';
+import { build, type Histogram } from 'hdr-histogram-js';
 import { compareAnswers, type Sample } from './answers.js';
-import type { LoadReport, LoadSpec } from './messages.js';
+import type { Latencies, LoadReport, LoadSpec } from './messages.js';
 
 /** Answers' values are compared after the load; so many are kept until then. */
 const MOST_SAMPLES = 400;
 /** Longest latency that is told apart, in microseconds: two minutes. */
 const LONGEST_US = 120e6;
 const OK = 200;
+const REFUSED = new Set([429, 503]);
+
+const histogram = () => build({ highestTrackableValue: LONGEST_US, numberOfSignificantValueDigits: 3 });
+
+/** What is to be known of an answered request. */
+export interface Answered {
+  /** When it arrived. */
+  since: number;
+  bodyIndex: number;
+  /** What the server says that it took, in ms. */
+  serverMs?: number | undefined;
+}
 
 /**
  * Counts between {@link begin} and {@link end}: in a closed loop the answers that come, in an open loop the
  * requests that arrive, whenever they are answered; otherwise the longest waits would be left out.
  */
 export class Recorder {
-  readonly #histogram = build({ highestTrackableValue: LONGEST_US, numberOfSignificantValueDigits: 3 });
+  readonly #histogram = histogram();
+  readonly #refusals = histogram();
   readonly #failures = new Map<string, number>();
   readonly #samples: Sample[] = [];
   readonly #spec: LoadSpec;
   #answered = 0;
+  #pastDeadline = 0;
   #beganAt = 0;
   #endedAt = Number.NEGATIVE_INFINITY;
   #cpuBefore = process.cpuUsage();
@@ -58,14 +72,19 @@ export class Recorder {
     );
   }
 
-  answer(status: number, since: number, bodyIndex: number, body: Buffer | undefined): void {
+  answer(status: number, request: Answered, body: Buffer | undefined): void {
+    const { since, bodyIndex } = request;
     if (!this.counts(since)) return;
     if (status !== OK) {
+      const { serverMs } = request;
+      if (REFUSED.has(status) && serverMs !== undefined) record(this.#refusals, serverMs);
       this.fail(String(status));
       return;
     }
+    const ms = performance.now() - since;
     this.#answered++;
-    this.#histogram.recordValue(Math.min(LONGEST_US, Math.round((performance.now() - since) * 1000)));
+    if (ms > (this.#spec.deadlineMs ?? Number.POSITIVE_INFINITY)) this.#pastDeadline++;
+    record(this.#histogram, ms);
     if (body) this.#samples.push({ bodyIndex, body });
   }
 
@@ -75,7 +94,6 @@ export class Recorder {
 
   report(): Omit<LoadReport, 'lateShare'> {
     const seconds = (this.#endedAt - this.#beganAt) / 1000;
-    const ms = (percentile: number) => this.#histogram.getValueAtPercentile(percentile) / 1000;
     const { check, itemsPerRequest } = this.#spec;
     const { checked, wrong } = check ? compareAnswers(this.#samples, check) : { checked: 0, wrong: 0 };
     const requestsPerSecond = this.#answered / seconds;
@@ -83,14 +101,9 @@ export class Recorder {
       answered: this.#answered,
       requestsPerSecond,
       itemsPerSecond: requestsPerSecond * itemsPerRequest,
-      latencyMs: {
-        mean: this.#histogram.mean / 1000,
-        p50: ms(50),
-        p90: ms(90),
-        p99: ms(99),
-        p999: ms(99.9),
-        max: this.#histogram.maxValue / 1000,
-      },
+      latencyMs: latenciesOf(this.#histogram),
+      refusedMs: latenciesOf(this.#refusals),
+      pastDeadline: this.#pastDeadline,
       failures: Object.fromEntries(this.#failures),
       checked,
       wrong,
@@ -98,4 +111,20 @@ export class Recorder {
       cpuShare: this.#cpuMs / (seconds * 1000 * availableParallelism()),
     };
   }
+}
+
+function record(histogram: Histogram, ms: number): void {
+  histogram.recordValue(Math.min(LONGEST_US, Math.round(ms * 1000)));
+}
+
+function latenciesOf(histogram: Histogram): Latencies {
+  const ms = (percentile: number) => histogram.getValueAtPercentile(percentile) / 1000;
+  return {
+    mean: histogram.mean / 1000,
+    p50: ms(50),
+    p90: ms(90),
+    p99: ms(99),
+    p999: ms(99.9),
+    max: histogram.maxValue / 1000,
+  };
 }

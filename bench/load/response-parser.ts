@@ -15,6 +15,12 @@ export class ResponseParser {
   #chunked = false;
   #chunks: Buffer[] = [];
 
+  /** Milliseconds from received to answered, as the server tells in `Server-Timing`. */
+  get serverMs(): number | undefined {
+    const total = /\r\nserver-timing:[^\r]*\btotal;dur=([\d.]+)/.exec(this.#head)?.[1];
+    return total === undefined ? undefined : Number(total);
+  }
+
   /** Begins a new answer; its body is kept only if asked for. */
   expect(keep: boolean): void {
     this.status = 0;
@@ -62,6 +68,7 @@ export class ResponseParser {
       return -1;
     }
     const head = text.slice(0, end + 2).toLowerCase();
+    this.#head = head;
     this.status = Number(head.slice(9, 12));
     this.closes = head.includes('\r\nconnection: close\r\n');
     this.#chunked = head.includes('\r\ntransfer-encoding: chunked\r\n');

@@ -60,5 +60,7 @@ export interface Scenario {
   name: string;
   /** What it compares, in a line. */
   summary: string;
+  /** How long it measures each load where nobody says, if not as long as the others do. */
+  seconds?: number;
   run(bench: Bench): Promise<Outcome>;
 }

@@ -7,7 +7,7 @@ import { IDENTITY_REQUESTS } from '../serve/identity.js';
 import { MLP_WIDTH, wideMlp } from '../serve/made-models.js';
 import { predictUrl, type Served, serve } from '../serve/millrace.js';
 import type { Target } from '../serve/sustained.js';
-import { writeModel } from '../serve/variants.js';
+import { TENSORS, writeDevice, writeModel } from '../serve/variants.js';
 
 const BATCH = 32;
 const SIMULATE = { runMs: 8, itemMs: 0.5 };
@@ -28,7 +28,7 @@ export const batchingOnOff: Scenario = {
     const file = await wideMlp(bench);
     const models: string[] = [];
     for (const [side, batching] of Object.entries(SIDES)) {
-      await writeDevice(modelsDir, `device-${side}`, batching);
+      await writeDevice(modelsDir, `device-${side}`, batching, SIMULATE);
       await writeMlp(modelsDir, `mlp-${side}`, batching, file);
       models.push(`device-${side}`, `mlp-${side}`);
     }
@@ -89,21 +89,6 @@ async function loadModel(
     ...requests,
   };
   return await bench.load(spec, served.pids);
-}
-
-const TENSORS = { task: 'tensor', version: 1, session: { threads: 1 } };
-
-async function writeDevice(modelsDir: string, name: string, batching: object): Promise<void> {
-  const shape = [-1, -1];
-  const kinds = ['fp32', 'int64', 'bool', 'uint8', 'bytes'];
-  const inputs = kinds.map((kind) => ({ name: kind, datatype: kind.toUpperCase(), shape, optional: true }));
-  const outputs = inputs.map(({ datatype }, i) => ({ name: `${kinds[i]}_out`, datatype, shape }));
-  const build = { from: 'identity' };
-  await writeModel(
-    modelsDir,
-    { ...TENSORS, name, build, inputs, outputs, batching: { ...batching }, simulate: SIMULATE },
-    {},
-  );
 }
 
 async function writeMlp(modelsDir: string, name: string, batching: object, file: string): Promise<void> {

@@ -1,23 +1,14 @@
 import { MINILM } from '#test/support/minilm.js';
-import type { Bench, Scenario } from '../run/scenario.js';
+import type { Scenario } from '../run/scenario.js';
 import { median } from '../run/statistics.js';
 import { Tally } from '../run/tally.js';
-import { rememberedRate } from '../serve/found-rate.js';
 import { predictUrl, serve } from '../serve/millrace.js';
 import { SentenceLoad } from '../serve/sentence-load.js';
-import { closedPeak, LATENCY_LIMIT_MS, openLoad, sustainedRate, type Target } from '../serve/sustained.js';
+import { knownRate, LATENCY_LIMIT_MS, openLoad, type Target } from '../serve/sustained.js';
 
 const CONNECTIONS = 5000;
 /** Of the rate that can be sustained. */
 const SHARE = 0.8;
-
-async function rateFor(bench: Bench, target: Target): Promise<number> {
-  const known = await rememberedRate(bench);
-  if (known) return known;
-  bench.say('slo has not been run on this machine: looking for the rate that can be sustained...');
-  const peak = await closedPeak(bench, target);
-  return await sustainedRate(bench, target, peak.requestsPerSecond, 0, () => undefined);
-}
 
 export const connections: Scenario = {
   name: 'connections',
@@ -26,7 +17,7 @@ export const connections: Scenario = {
     const load = await SentenceLoad.prepare(bench);
     const served = await serve(bench, { models: [MINILM] });
     const target: Target = { url: predictUrl(served, MINILM), pids: served.pids, ...load.requests() };
-    const rate = SHARE * (await rateFor(bench, target));
+    const rate = SHARE * (await knownRate(bench, target));
     const tally = new Tally();
     for (let round = 0; round < bench.options.rounds; round++) {
       const measured = await openLoad(bench, target, rate, { seed: round, connections: CONNECTIONS });

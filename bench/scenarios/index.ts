@@ -7,11 +7,14 @@ import { idle } from './idle.js';
 import { int8VsFp32 } from './int8-vs-fp32.js';
 import { lone } from './lone.js';
 import { overhead } from './overhead.js';
+import { overload } from './overload.js';
 import { peers } from './peers.js';
 import { plannerVsPadding } from './planner-vs-padding.js';
 import { prefetch } from './prefetch.js';
+import { rolling } from './rolling.js';
 import { servedVsRaw } from './served-vs-raw.js';
 import { slo } from './slo.js';
+import { soak } from './soak.js';
 
 export const SCENARIOS: readonly Scenario[] = [
   servedVsRaw,
@@ -27,4 +30,7 @@ export const SCENARIOS: readonly Scenario[] = [
   idle,
   cold,
   prefetch,
+  overload,
+  rolling,
+  soak,
 ];

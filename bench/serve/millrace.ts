@@ -6,6 +6,7 @@ export interface Served {
   url: string;
   /** The worker's health and metrics. */
   workerUrl: string;
+  redisUrl: string;
   /** Whose CPU a load tells of. */
   pids: Record<string, number>;
 }
@@ -23,6 +24,7 @@ export async function serve(bench: Bench, options: ClusterOptions): Promise<Serv
   return {
     url: gateway.url,
     workerUrl: worker.url,
+    redisUrl: cluster.redis.url,
     pids: { gateway: gateway.pid, worker: worker.pid, redis: cluster.redis.pid },
   };
 }

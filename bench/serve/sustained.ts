@@ -1,6 +1,7 @@
 import type { LoadSpec } from '../load/messages.js';
 import type { Bench, Measured } from '../run/scenario.js';
 import { highestRate } from '../run/search.js';
+import { rememberedRate } from './found-rate.js';
 
 export const LATENCY_LIMIT_MS = 100;
 export const CLIENTS = 64;
@@ -9,11 +10,14 @@ export const CLIENTS = 64;
 const OPEN_CONNECTIONS = 512;
 const WARM_UP_SECONDS = 1;
 const STEPS = 5;
+/** Each try of a search that is not the scenario itself, in seconds. */
+const SEARCH_SECONDS = 10;
 /** Where the search begins and ends, as shares of the closed-loop peak. */
 const LOW = 0.3;
 const HIGH = 1.1;
 
-export interface Target extends Pick<LoadSpec, 'url' | 'bodies' | 'itemsPerRequest' | 'check'> {
+export interface Target
+  extends Pick<LoadSpec, 'url' | 'otherUrls' | 'bodies' | 'itemsPerRequest' | 'check' | 'deadlineMs'> {
   pids?: Record<string, number>;
 }
 
@@ -54,6 +58,16 @@ export function holds({ failures, latencyMs, answered }: Measured): boolean {
   return answered > 0 && Object.keys(failures).length === 0 && latencyMs.p99 <= LATENCY_LIMIT_MS;
 }
 
+/** The rate that can be sustained: as `slo` found it on this machine, or else looked for now. */
+export async function knownRate(bench: Bench, target: Target): Promise<number> {
+  const known = await rememberedRate(bench);
+  if (known) return known;
+  bench.say('slo has not been run on this machine: looking for the rate that can be sustained...');
+  const seconds = Math.min(SEARCH_SECONDS, bench.options.seconds);
+  const peak = await closedPeak(bench, target, { seconds });
+  return await sustainedRate(bench, target, peak.requestsPerSecond, 0, () => undefined, seconds);
+}
+
 /** The highest open-loop rate whose p99 stays within the limit, found by trying. */
 export async function sustainedRate(
   bench: Bench,
@@ -61,9 +75,10 @@ export async function sustainedRate(
   peak: number,
   seed: number,
   onTry: (rate: number, load: Measured) => void,
+  seconds = bench.options.seconds,
 ): Promise<number> {
   return await highestRate(peak * LOW, peak * HIGH, STEPS, async (rate) => {
-    const load = await openLoad(bench, target, rate, { seed });
+    const load = await openLoad(bench, target, rate, { seed, seconds });
     onTry(rate, load);
     const held = holds(load);
     bench.say(

@@ -22,6 +22,28 @@ export async function writeModel(
   for (const [name, path] of Object.entries(files)) await symlink(path, join(folder, name));
 }
 
+/** What every tensor model of the bench says. */
+export const TENSORS = { task: 'tensor', version: 1, session: { threads: 1 } };
+
+/** The identity model on a simulated device. */
+export async function writeDevice(
+  modelsDir: string,
+  name: string,
+  batching: object,
+  simulate: { runMs: number; itemMs: number },
+): Promise<void> {
+  const shape = [-1, -1];
+  const kinds = ['fp32', 'int64', 'bool', 'uint8', 'bytes'];
+  const inputs = kinds.map((kind) => ({ name: kind, datatype: kind.toUpperCase(), shape, optional: true }));
+  const outputs = inputs.map(({ datatype }, i) => ({ name: `${kinds[i]}_out`, datatype, shape }));
+  const build = { from: 'identity' };
+  await writeModel(
+    modelsDir,
+    { ...TENSORS, name, build, inputs, outputs, batching: { ...batching }, simulate },
+    {},
+  );
+}
+
 /**
  * The default model again under other names, each with some fields of its own: the very same files.
  * @returns the folder of model folders.

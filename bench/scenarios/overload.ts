@@ -1,0 +1,138 @@
+import { MINILM } from '#test/support/minilm.js';
+import { residentMb, Sampler, thirdsRatio } from '../run/samples.js';
+import type { Bench, Scenario } from '../run/scenario.js';
+import type { Part } from '../run/statistics.js';
+import { Tally } from '../run/tally.js';
+import { IDENTITY_REQUESTS } from '../serve/identity.js';
+import { predictUrl, type Served, serve } from '../serve/millrace.js';
+import { MODEL_CACHE } from '../serve/minilm.js';
+import { SentenceLoad } from '../serve/sentence-load.js';
+import { closedPeak, openLoad, type Target } from '../serve/sustained.js';
+import { writeDevice } from '../serve/variants.js';
+
+const TIMES = 3;
+/** What a request allows for its answer, in ms; long enough for a queue to build up. */
+const WAIT_MS = 2000;
+/** An answer may come so much later than that to a client, in ms. */
+const GRACE_MS = 1000;
+const REFUSAL_MS = 10;
+/** As many requests wait for their answers as the longest queue holds. */
+const CONNECTIONS = 6000;
+/** More clients answer more, until there is nothing more to gain: that is the capacity. */
+const CLIENTS = 256;
+const PEAK_SECONDS = 10;
+/** A generator that sent less than this of what it should was the limit itself. */
+const LEAST_SENT = 0.95;
+/** What memory may grow by from the first third of the load to the last. */
+const MOST_GROWTH = 1.1;
+const SAMPLE_MS = 1000;
+/** A device slow enough that the machine around it is not the limit. */
+const SIMULATE = { runMs: 20, itemMs: 1 };
+const DEVICE = 'overload-device';
+/** Refused at the door, or given up when its time was over. */
+const OVERLOADED = /^(429|503|504)$/;
+
+const withWait = (body: string): string => JSON.stringify({ ...JSON.parse(body), waitMs: WAIT_MS });
+
+export const overload: Scenario = {
+  name: 'overload',
+  summary: `arrivals at ${TIMES}x capacity: answers in time against the peak, refusals within ${REFUSAL_MS} ms, memory flat`,
+  seconds: 60,
+  async run(bench) {
+    const tally = new Tally();
+    const sentences = await SentenceLoad.prepare(bench);
+    const parts = [
+      ...(await measure(bench, tally, 'device', 0.95, await serveDevice(bench))),
+      ...(await measure(bench, tally, 'minilm', 0.7, await serveMinilm(bench, sentences))),
+    ];
+    tally.note(`device is a simulated device: ${JSON.stringify(SIMULATE)}`);
+    tally.note('each side was loaded once, for as long as --seconds says');
+    return tally.outcome(parts, { times: TIMES, waitMs: WAIT_MS, simulate: SIMULATE });
+  },
+};
+
+/** One side: its peak, then the overload of it. */
+async function measure(
+  bench: Bench,
+  tally: Tally,
+  side: string,
+  bar: number,
+  target: Target & Pick<Served, 'pids'>,
+): Promise<Part[]> {
+  const peak = await closedPeak(bench, target, { clients: CLIENTS, seconds: PEAK_SECONDS });
+  tally.add(`${side} peak`, peak);
+  bench.say(`  ${side}, ${CLIENTS} clients: ${peak.requestsPerSecond.toFixed(0)} requests/s`);
+  const rate = TIMES * peak.requestsPerSecond;
+  let sampler: Sampler | undefined;
+  const load = await openLoad(bench, target, rate, {
+    seed: 1,
+    connections: CONNECTIONS,
+    onMeasuring: () => {
+      sampler = new Sampler(SAMPLE_MS, () =>
+        Object.fromEntries(Object.entries(target.pids).map(([name, pid]) => [name, residentMb(pid)])),
+      );
+    },
+  });
+  const memory = (await sampler?.stop()) ?? {};
+  tally.judge(`${side} overload`, load, OVERLOADED);
+  const { failures, refusedMs, answered, pastDeadline, latencyMs } = load;
+  const failed = Object.values(failures).reduce((sum, count) => sum + count, 0);
+  const sentShare = (answered + failed - (failures['never sent'] ?? 0)) / (rate * bench.options.seconds);
+  const goodput = (answered - pastDeadline) / bench.options.seconds;
+  if (pastDeadline > 0) tally.fault(`${side}: ${pastDeadline} answers came past their deadline`);
+  if (sentShare < LEAST_SENT) {
+    tally.fault(`${side}: the generator sent only ${(sentShare * TIMES).toFixed(2)} times the capacity`);
+  }
+  const figures = {
+    itemsPerSecond: goodput,
+    p50Ms: latencyMs.p50,
+    p99Ms: latencyMs.p99,
+    sentTimes: sentShare * TIMES,
+    refusedP99Ms: refusedMs.p99,
+    refusedMostMs: refusedMs.max,
+    expiredShare: (failures['504'] ?? 0) / (answered + failed),
+  };
+  for (const [name, value] of Object.entries(figures)) tally.figure(`${side} overload`, name, value);
+  bench.say(`  ${side}, ${rate.toFixed(0)} arrivals/s: ${goodput.toFixed(0)} answered in time`);
+  return [
+    { name: `${side}: answers in time, of the peak`, ratio: goodput / peak.requestsPerSecond, bar },
+    { name: `${side}: ${REFUSAL_MS} ms / p99 of refusals`, ratio: REFUSAL_MS / refusedMs.p99, bar: 1 },
+    ...Object.entries(memory).map(([name, series]) => ({
+      name: `${side}: ${MOST_GROWTH} / growth of the ${name}'s memory`,
+      ratio: MOST_GROWTH / thirdsRatio(series),
+      bar: 1,
+    })),
+  ];
+}
+
+async function serveDevice(bench: Bench): Promise<Target & Pick<Served, 'pids'>> {
+  const modelsDir = `${bench.dataDir}/models`;
+  await writeDevice(modelsDir, DEVICE, {}, SIMULATE);
+  const served = await serve(bench, {
+    models: [DEVICE],
+    env: {
+      MILLRACE_MODELS_DIR: modelsDir,
+      MILLRACE_CACHE_DIR: MODEL_CACHE,
+      MILLRACE_ALLOW_SIMULATED: 'true',
+    },
+  });
+  return {
+    url: predictUrl(served, DEVICE),
+    pids: served.pids,
+    ...IDENTITY_REQUESTS,
+    bodies: IDENTITY_REQUESTS.bodies.map(withWait),
+    deadlineMs: WAIT_MS + GRACE_MS,
+  };
+}
+
+async function serveMinilm(bench: Bench, sentences: SentenceLoad): Promise<Target & Pick<Served, 'pids'>> {
+  const served = await serve(bench, { models: [MINILM] });
+  const { bodies, ...requests } = sentences.requests();
+  return {
+    url: predictUrl(served, MINILM),
+    pids: served.pids,
+    bodies: bodies.map(withWait),
+    ...requests,
+    deadlineMs: WAIT_MS + GRACE_MS,
+  };
+}
