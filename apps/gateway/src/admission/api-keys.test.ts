@@ -68,6 +68,21 @@ describe('API keys', () => {
       }
     });
 
+    it('are asked for by every address but health and the login page', async () => {
+      const open: string[] = [];
+      const [v1, v2] = [`/v1/models/${model}`, `/v2/models/${model}`];
+      const paths = ['/', '/v1/models', v1, `${v1}/predict`, '/v2', v2, `${v2}/ready`, `${v2}/infer`];
+      const others = ['/v2/health/live', '/v2/health/ready', '/metrics', '/docs', '/openapi.json'];
+      const board = ['/dashboard', '/dashboard/api/queues', '/dashboard/static/js/x.js', '/dashboard/login'];
+      for (const path of [...paths, ...others, ...board]) {
+        for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {
+          const { status } = await fetch(gateway.url + path, { method, redirect: 'manual' });
+          if (status !== 401 && status !== 303 && status !== 405) open.push(`${method} ${path}`);
+        }
+      }
+      expect(open).to.deep.equal(['GET /v2/health/live', 'GET /v2/health/ready', 'GET /dashboard/login']);
+    });
+
     it('must have the scope "infer", which the answer names', async () => {
       const native = await post(
         `${gateway.url}/v1/models/${model}/predict`,
