@@ -15,6 +15,8 @@ export interface Host {
   /** A line for the person or script that asked: stdout. */
   say(line: string): void;
   readonly stop: StopSignal;
+  /** Ends the process by SIGKILL: what exit() would turn into an abort in the middle of a run. */
+  killSelf(): Promise<never>;
   /** The `millrace up` that started this process, if one did. */
   readonly parent: Parent | undefined;
 }

@@ -68,6 +68,10 @@ const host: Host = {
   isTerminal: process.stdout.isTTY === true,
   say: (line) => void process.stdout.write(`${line}\n`),
   stop: { asked: asked.signal, forced: forced.signal },
+  killSelf: () => {
+    killSelf();
+    return new Promise(() => undefined);
+  },
   parent: process.send ? obeyParent() : obeyPerson(),
 };
 

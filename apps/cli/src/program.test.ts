@@ -27,6 +27,7 @@ describe('the command line', () => {
       isTerminal: false,
       say: (line) => said.push(line),
       stop: { asked: never, forced: never },
+      killSelf: () => Promise.reject(new Error('no process to end')),
       parent: undefined,
     };
     return buildProgram(host, (code) => {

@@ -13,6 +13,7 @@ function hostWith(say: (line: string) => void, parent?: Parent): Host {
     isTerminal: false,
     say,
     stop: { asked: never, forced: never },
+    killSelf: () => Promise.reject(new Error('no process to end')),
     parent,
   };
 }

@@ -41,7 +41,7 @@ describe('a worker', () => {
         },
       );
       const worker = await startWorker(settings, createLogger('silent', {}));
-      redis.after(() => worker.drain());
+      redis.after(async () => void (await worker.drain()));
       return worker;
     };
     return { gateway, connection, start };

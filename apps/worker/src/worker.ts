@@ -19,12 +19,15 @@ import {
 import { startHealthServer } from './health/health-server.js';
 import { type PrepareProgress, prepareModel } from './models/prepare.js';
 import { ServedModel } from './models/served-model.js';
-import { ModelPipeline } from './pipeline/model-pipeline.js';
+import { ModelPipeline, type PipelineFailure } from './pipeline/model-pipeline.js';
 import { CurveStore } from './planning/curve-store.js';
+import { AloneGate } from './stalls/alone-gate.js';
 import { PreprocessPool } from './tasks/preprocess-pool.js';
 
 /** Announcements are renewed this often, in ms: with the locks. */
 const ANNOUNCE_MS = 1000;
+/** A worker that can't go on ends after this at the latest, in ms, whether or not it could give its work back. */
+const GIVE_UP_MS = 5000;
 
 /**
  * The states of a worker, each entered only from those listed.
@@ -48,10 +51,20 @@ export interface RunningWorker {
   /** Base URL of `/health/live`, `/health/ready` and `/metrics`. */
   healthUrl: string;
   models: ModelDescription[];
-  /** Stops fetching, finishes what is held within `settings.graceMs`, gives the rest back, releases all. */
-  drain(): Promise<void>;
-  /** Resolves when this process can't go on (a session thread died): it has stopped fetching and must exit. */
-  failed: Promise<Error>;
+  /**
+   * Stops fetching, finishes what is held within `settings.graceMs`, gives the rest back, releases all.
+   * @returns how it must end: by exit, or, while a thread is still inside a run, by SIGKILL.
+   */
+  drain(): Promise<'exit' | 'kill'>;
+  /** Resolves when this process can't go on: it has stopped fetching and given back what it held. */
+  failed: Promise<WorkerFailure>;
+}
+
+/** A part of the worker died or hangs. */
+export interface WorkerFailure {
+  error: Error;
+  /** Whether a thread is inside a run that won't end: only SIGKILL ends this process. */
+  hung: boolean;
 }
 
 /** What a worker needs of its process while it fetches and builds models. */
@@ -126,16 +139,14 @@ async function start(
   }
 
   enter('warming');
-  const preprocess = new PreprocessPool(settings.preprocessThreads);
+  const preprocess = new PreprocessPool(settings.preprocessThreads, settings.maxRunMs);
   releasers.push(() => preprocess.close());
-  const context = { workerId: id, settings, redis, subscriber, clock, metrics, logger };
+  const gate = new AloneGate();
+  const context = { workerId: id, settings, redis, subscriber, clock, gate, metrics, logger };
   const curves = new CurveStore(settings.dataDir, logger);
-  const deaths: Promise<Error>[] = [];
   for (const model of prepared) {
     const served = await ServedModel.load(model, settings, preprocess, curves, logger);
-    deaths.push(served.sessions.died);
-    const pipeline = new ModelPipeline(served, context);
-    pipelines.push(pipeline);
+    pipelines.push(new ModelPipeline(served, context));
   }
   const models = () => pipelines.map((pipeline) => pipeline.description);
   const startedAt = clock.now();
@@ -149,7 +160,8 @@ async function start(
         state,
         contractVersions: [CONTRACT_VERSION],
         startedAt,
-        models: models(),
+        // One that drains takes no work: gateways must not count on it, but it is alive.
+        models: state === 'serving' ? models() : [],
       },
       clock.now(),
     );
@@ -164,24 +176,38 @@ async function start(
     clearInterval(announcing);
     await withdraw(redis, id);
   });
+  let ended = true;
   releasers.push(async () => {
-    await Promise.all(pipelines.map((pipeline) => pipeline.drain(settings.graceMs)));
+    const all = await Promise.all(pipelines.map((pipeline) => pipeline.drain(settings.graceMs)));
+    ended = !all.includes(false);
   });
   for (const pipeline of pipelines) await pipeline.start();
 
-  const drain = async (): Promise<void> => {
-    if (state === 'draining' || state === 'stopped') return releasers.release();
+  /** Not ready, and no worker to any gateway, from now on. */
+  const leave = (): void => {
+    if (state !== 'serving') return;
     enter('draining');
-    await renew().catch(() => undefined);
-    await releasers.release();
-    enter('stopped');
+    // While Redis is away nobody could read it, and draining doesn't wait for that.
+    renew().catch(() => undefined);
   };
-  const failed = Promise.race(deaths).then(async (error) => {
-    // Never healthy and useless: not ready from now on; its process exits and its jobs run elsewhere.
-    logger.fatal({ err: error }, 'a session thread died');
-    if (state === 'serving') enter('draining');
-    await Promise.all(pipelines.map((pipeline) => pipeline.giveUp().catch(() => undefined)));
-    return error;
-  });
+  const drain = async (): Promise<'exit' | 'kill'> => {
+    leave();
+    await releasers.release();
+    if (state === 'draining') enter('stopped');
+    return ended ? 'exit' : 'kill';
+  };
+  const giveUp = async ({ error, hung }: PipelineFailure): Promise<WorkerFailure> => {
+    logger.fatal({ err: error }, 'this worker cannot go on');
+    leave();
+    const givenUp = Promise.all(pipelines.map((pipeline) => pipeline.giveUp(hung)));
+    // From now on it counts as dead, as it will be.
+    const done = givenUp.then(() => (hung ? withdraw(redis, id) : undefined)).catch(() => undefined);
+    await Promise.race([done, new Promise((resolve) => setTimeout(resolve, GIVE_UP_MS))]);
+    return { error, hung: hung !== undefined };
+  };
+  const preprocessFailed = preprocess.failed.then((error) => ({ error, hung: undefined }));
+  const failed = Promise.race([...pipelines.map((pipeline) => pipeline.failed), preprocessFailed]).then(
+    giveUp,
+  );
   return { id, healthUrl: health.url, models: models(), drain, failed };
 }

@@ -31,6 +31,7 @@ describe('millrace profile and tune', function () {
       isTerminal: false,
       say: (line) => said.push(line),
       stop: { asked: stop.signal, forced: new AbortController().signal },
+      killSelf: () => Promise.reject(new Error('no process to end')),
       parent: undefined,
     };
     const program = buildProgram(host, (exitCode) => {

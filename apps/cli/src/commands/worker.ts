@@ -28,8 +28,7 @@ export async function runWorker(settings: Settings, host: Host): Promise<number>
     host.say(`Worker ${worker.id} serves ${names}; health at ${worker.healthUrl}. Stop it with Ctrl-C.`);
   }
   const failure = await Promise.race([untilAborted(host.stop.asked), worker.failed]);
-  await worker.drain();
-  if (failure === undefined) return 0;
-  host.say(`Worker ${worker.id} cannot go on: ${failure.message}`);
-  return 1;
+  if (failure) host.say(`Worker ${worker.id} cannot go on: ${failure.error.message}`);
+  if (failure?.hung || (await worker.drain()) === 'kill') return host.killSelf();
+  return failure ? 1 : 0;
 }

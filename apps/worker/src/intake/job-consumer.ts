@@ -27,6 +27,13 @@ export interface FetchedJob {
  * may have written it; it is fetched as a job without data, and refused as one.
  */
 class TolerantWorker extends Worker {
+  /** Ends a blocking fetch that waits for jobs. One that has just found one goes on and brings it. */
+  async stopWaiting(): Promise<void> {
+    // Without its connection the wait fails, after which BullMQ would pause before it tries again.
+    this.delay = () => Promise.resolve();
+    await this.backend.disconnectBlocking(false);
+  }
+
   protected override createJob(data: JobJson, jobId: string): Job {
     try {
       return super.createJob(data, jobId);
@@ -41,7 +48,7 @@ class TolerantWorker extends Worker {
  * all jobs that are held, for nobody else would.
  */
 export class JobConsumer {
-  readonly #worker: Worker;
+  readonly #worker: TolerantWorker;
   readonly #held = new Map<string, FetchedJob>();
   readonly #renewing: NodeJS.Timeout;
   readonly #onLocksLost: (count: number) => void;
@@ -198,6 +205,7 @@ export class JobConsumer {
   /** Ends fetching at once; jobs that are held stay so, and their locks are renewed until {@link close}. */
   async stopFetching(): Promise<void> {
     await this.#worker.pause(true);
+    await this.#worker.stopWaiting();
   }
 
   async close(): Promise<void> {

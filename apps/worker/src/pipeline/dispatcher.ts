@@ -1,24 +1,15 @@
-import { randomUUID } from 'node:crypto';
-import {
-  type BatchingOptions,
-  type Logger,
-  MillraceError,
-  type RedisClock,
-  type WorkerMetrics,
-} from '@millrace/shared';
+import type { BatchingOptions, RedisClock, WorkerMetrics } from '@millrace/shared';
 import type { Arrivals } from '../intake/arrivals.js';
-import type { Cancellations } from '../intake/cancellations.js';
 import type { HeldItem } from '../intake/held-job.js';
 import { windowState } from '../intake/window.js';
 import type { CostCurve } from '../planning/cost-curve.js';
-import { type Predictor, paddingShare, planGroups } from '../planning/planner.js';
+import { type Predictor, planGroups } from '../planning/planner.js';
 import type { IdleClock } from '../session/idle-clock.js';
 import type { SessionPool } from '../session/session-pool.js';
-import type { RunMarkers } from '../stalls/markers.js';
-import type { Prepared, Task } from '../tasks/task.js';
+import type { AloneGate } from '../stalls/alone-gate.js';
 import type { ItemPool } from './item-pool.js';
+import type { Runner } from './runner.js';
 import type { Settler } from './settler.js';
-import type { Throughput } from './throughput.js';
 
 /**
  * CPU time of a run around the model, in ms: hand-overs to its thread and back, the reply script, the jobs'
@@ -36,6 +27,7 @@ export class Dispatcher {
   #timer: NodeJS.Timeout | undefined;
   #timerAt = Number.POSITIVE_INFINITY;
   #draining = false;
+  #stopped = false;
   /** Called whenever items left the pool or a session became free. */
   onProgress: () => void = () => undefined;
   /** Whether work waits that has not reached the pool. */
@@ -44,28 +36,41 @@ export class Dispatcher {
   constructor(
     private readonly parts: {
       model: string;
-      task: Task;
       sessions: SessionPool;
       idleClock: IdleClock;
       batching: BatchingOptions;
       pool: ItemPool;
       settler: Settler;
-      markers: RunMarkers;
-      cancellations: Cancellations;
+      runner: Runner;
+      gate: AloneGate;
       curve: CostCurve;
       arrivals: Arrivals;
       clock: RedisClock;
       /** Predicted ms of waiting work from which a session's slot is filled behind its running batch. */
       slotMs: number;
-      throughput: Throughput;
       metrics: WorkerMetrics;
-      logger: Logger;
     },
-  ) {}
+  ) {
+    parts.gate.onFree(() => this.pump());
+    parts.runner.onNotStarted = (items) => parts.pool.add(items);
+  }
 
   /** Closes the window for good: what is there runs at once. */
   drain(): void {
     this.#draining = true;
+    this.pump();
+  }
+
+  /** Starts nothing any more. */
+  stop(): void {
+    this.#stopped = true;
+    this.parts.runner.stop();
+    clearTimeout(this.#timer);
+  }
+
+  /** Drops what waits of a cancelled request. */
+  cancel(requestId: string): void {
+    this.parts.runner.cancel(requestId);
     this.pump();
   }
 
@@ -76,6 +81,7 @@ export class Dispatcher {
 
   /** Starts what may start now. Cheap to call at every change. */
   pump(): void {
+    if (this.#stopped) return;
     this.#startGroups();
     this.parts.idleClock.tick(this.parts.pool.count > 0 || this.workComes());
   }
@@ -105,8 +111,14 @@ export class Dispatcher {
         this.#pumpAt(state, now);
         return;
       }
-      const [group] = planGroups(pool.items, this.parts.batching, this.#runCost());
+      const groups = planGroups(pool.items, this.parts.batching, this.#runCost());
+      // An item that runs alone never waits in a slot: its marker would charge it with the run before it.
+      const group = groups.find(([first]) => !first?.alone || (idle && this.parts.gate.free));
       if (!group) return;
+      if (group[0]?.alone) {
+        this.parts.gate.take();
+        sessions.reserve();
+      }
       this.parts.metrics.windowClosed.inc({ model: this.parts.model, reason: state });
       pool.take(group);
       this.#start(group);
@@ -135,98 +147,20 @@ export class Dispatcher {
 
   /** Nothing starts past its deadline, and nothing that nobody waits for. */
   #dropWorthless(): void {
-    const now = this.parts.clock.now();
-    const dropped = this.parts.pool.takeWhere(
-      (item) => item.settled || this.#worthless(item, now) !== undefined,
-    );
+    const { clock, pool, runner, settler } = this.parts;
+    const now = clock.now();
+    const dropped = pool.takeWhere((item) => item.settled || runner.worthless(item, now) !== undefined);
     for (const item of dropped) {
-      const status = this.#worthless(item, now);
-      if (status) this.parts.settler.settle(item, { status });
+      const status = runner.worthless(item, now);
+      if (status) settler.settle(item, { status });
     }
     if (dropped.length > 0) this.onProgress();
   }
 
-  #worthless(item: HeldItem, now: number): 'expired' | 'cancelled' | undefined {
-    if (item.part.data.deadlineAt < now) return 'expired';
-    return this.parts.cancellations.has(item.part.data.requestId) ? 'cancelled' : undefined;
-  }
-
   #start(group: HeldItem[]): void {
-    void this.#run(group).finally(() => {
+    void this.parts.runner.run(group).finally(() => {
       this.onProgress();
       this.pump();
     });
-  }
-
-  async #run(group: readonly HeldItem[]): Promise<void> {
-    const alone = group.find((item) => item.alone);
-    if (!alone) return this.#runGroup(group);
-    try {
-      await this.parts.markers.set(alone);
-    } catch (error) {
-      return this.#failed(group, error as Error);
-    }
-    await this.#runGroup(group);
-    // A marker that can't be cleared counts for nothing while this worker lives.
-    await this.parts.markers.clear(alone).catch(() => undefined);
-  }
-
-  /** Runs a group; if the model fails on it, halves it until only the culprits fail. */
-  async #runGroup(group: readonly HeldItem[]): Promise<void> {
-    const { task, sessions, settler, curve, clock, metrics, model } = this.parts;
-    const batch = randomUUID();
-    const now = clock.now();
-    for (const item of group) {
-      item.part.batches.add(batch);
-      item.part.stamp('batched', now);
-    }
-    try {
-      const prepared = group.map((item) => item.prepared as Prepared);
-      const largest = prepared.reduce((most, item) => Math.max(most, item.size), 0);
-      metrics.batchItems.observe({ model }, group.length);
-      metrics.paddingShare.observe({ model }, paddingShare(group));
-      const running = sessions.run(task.assemble(prepared));
-      metrics.sessionsBusy.set({ model }, sessions.busy);
-      const { outputs, runMs } = await running;
-      metrics.runSeconds.observe({ model }, runMs / 1000);
-      metrics.predictionRatio.observe({ model }, runMs / curve.predictMs(group.length, largest));
-      curve.observe(group.length, largest, runMs);
-      this.parts.throughput.add(group.length);
-      const inferredAt = clock.now();
-      const items = task.split(outputs, group.length);
-      for (const [i, item] of group.entries()) {
-        item.part.stamp('inferred', inferredAt);
-        const { truncated, tokens } = prepared[i] ?? {};
-        settler.settle(
-          item,
-          { status: 'ok', ...(truncated ? { truncated } : {}), ...(tokens === undefined ? {} : { tokens }) },
-          items[i],
-        );
-      }
-    } catch (error) {
-      await this.#failed(group, error as Error);
-    } finally {
-      metrics.sessionsBusy.set({ model }, sessions.busy);
-    }
-  }
-
-  async #failed(group: readonly HeldItem[], error: Error): Promise<void> {
-    const [only] = group;
-    if (group.length > 1) {
-      const half = Math.ceil(group.length / 2);
-      await this.#runGroup(group.slice(0, half));
-      await this.#runGroup(group.slice(half));
-      return;
-    }
-    if (!only) return;
-    if (error instanceof MillraceError) {
-      const cause = error.cause instanceof Error ? error.cause.message : '';
-      this.parts.logger.warn({ requestId: only.part.data.requestId, cause }, 'the model failed on an item');
-      this.parts.settler.settle(only, { status: 'failed', code: error.code, message: error.message });
-      return;
-    }
-    // The session thread died, and this worker with it: the item runs elsewhere.
-    this.parts.settler.abandon(only);
-    this.parts.logger.error({ err: error, requestId: only.part.data.requestId }, 'a run was lost');
   }
 }

@@ -14,6 +14,7 @@ import type { FetchedJob, JobConsumer } from '../intake/job-consumer.js';
 import { readJob } from '../intake/read-job.js';
 import type { CostCurve } from '../planning/cost-curve.js';
 import type { RunMarkers } from '../stalls/markers.js';
+import { prepareItems } from '../tasks/prepare-items.js';
 import { isFault, type Task } from '../tasks/task.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { ItemPool } from './item-pool.js';
@@ -174,7 +175,11 @@ export class IntakeLoop {
 
   async #prepareItems(items: readonly HeldItem[]): Promise<void> {
     if (items.length === 0) return;
-    const results = await this.parts.task.prepare(items.map((item) => item.raw));
+    const results = await prepareItems(
+      this.parts.task,
+      items.map((item) => item.raw),
+      (error) => this.parts.logger.error({ err: error }, 'items could not be prepared; trying one by one'),
+    );
     const now = this.parts.clock.now();
     const ready: HeldItem[] = [];
     for (const [i, item] of items.entries()) {

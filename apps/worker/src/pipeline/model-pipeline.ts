@@ -9,19 +9,34 @@ import {
 import type { Redis } from 'ioredis';
 import { Arrivals } from '../intake/arrivals.js';
 import { Cancellations } from '../intake/cancellations.js';
-import { JobConsumer } from '../intake/job-consumer.js';
+import { type FetchedJob, JobConsumer } from '../intake/job-consumer.js';
 import type { ServedModel } from '../models/served-model.js';
 import { ReplyPublisher } from '../replies/reply-publisher.js';
 import { IdleClock } from '../session/idle-clock.js';
+import { RunWatch } from '../session/run-watch.js';
+import type { SessionClient } from '../session/session-client.js';
+import type { AloneGate } from '../stalls/alone-gate.js';
 import { RunMarkers } from '../stalls/markers.js';
 import { Dispatcher } from './dispatcher.js';
 import { IntakeLoop } from './intake-loop.js';
 import { ItemPool } from './item-pool.js';
+import { Runner } from './runner.js';
 import { Settler } from './settler.js';
 import { Throughput } from './throughput.js';
 
 /** A simulated or empty run may seem to take no time. */
 const SHORTEST_ITEM_MS = 0.001;
+
+/** Before a worker gives up, what its other sessions run has this long to come to its end, in ms. */
+const LAST_RUNS_MS = 1000;
+const POLL_MS = 10;
+
+/** Why a pipeline can't go on. */
+export interface PipelineFailure {
+  error: Error;
+  /** The session whose run won't end: only SIGKILL ends this process then. */
+  hung: SessionClient | undefined;
+}
 
 /** What every pipeline of a worker process shares. */
 export interface WorkerContext {
@@ -30,6 +45,7 @@ export interface WorkerContext {
   redis: Redis;
   subscriber: Redis;
   clock: RedisClock;
+  gate: AloneGate;
   metrics: WorkerMetrics;
   logger: Logger;
 }
@@ -45,13 +61,17 @@ export class ModelPipeline {
   readonly #intake: IntakeLoop;
   readonly #pool: ItemPool;
   readonly #throughput = new Throughput();
+  readonly #runner: Runner;
+  readonly #watch: RunWatch;
+  /** Resolves when a session thread died or won't come back from its run. */
+  readonly failed: Promise<PipelineFailure>;
 
   constructor(model: ServedModel, context: WorkerContext) {
     this.#model = model;
     this.#context = context;
     this.#description = model.task.description;
     const { name, version } = this.#description;
-    const { redis, clock, metrics, settings, workerId } = context;
+    const { redis, clock, gate, metrics, settings, workerId } = context;
     const queue = queueName(name, version);
     const logger = context.logger.child({ model: name, version });
     this.#pool = new ItemPool((size) => model.curve.itemMs(size));
@@ -84,14 +104,24 @@ export class ModelPipeline {
       metrics,
       logger,
     };
+    const { maxRunMs } = settings;
+    this.#runner = new Runner({
+      ...shared,
+      model: name,
+      sessions: model.sessions,
+      gate,
+      maxRunMs,
+      throughput: this.#throughput,
+    });
     this.#dispatcher = new Dispatcher({
       ...shared,
       model: name,
       sessions: model.sessions,
+      runner: this.#runner,
+      gate,
       idleClock: new IdleClock(name, model.sessions, metrics),
       batching: model.manifest.batching,
       slotMs: settings.prefetchMs / 2,
-      throughput: this.#throughput,
     });
     this.#intake = new IntakeLoop({
       ...shared,
@@ -103,6 +133,14 @@ export class ModelPipeline {
       consumer: this.#consumer,
       dispatcher: this.#dispatcher,
       redis,
+    });
+    let overran: (failure: PipelineFailure) => void = () => undefined;
+    this.#watch = new RunWatch(model.sessions.clients, maxRunMs, (hung, ms) => {
+      overran({ error: new Error(`a run has not ended after ${Math.round(ms)} ms`), hung });
+    });
+    this.failed = new Promise((resolve) => {
+      overran = resolve;
+      void model.sessions.died.then((error) => resolve({ error, hung: undefined }));
     });
   }
 
@@ -128,24 +166,47 @@ export class ModelPipeline {
   }
 
   async start(): Promise<void> {
-    await this.#cancellations.start(this.#context.subscriber, () => this.#dispatcher.pump());
+    await this.#cancellations.start(this.#context.subscriber, (requestId) =>
+      this.#dispatcher.cancel(requestId),
+    );
     await this.#consumer.start();
     this.#intake.start();
   }
 
-  /** Finishes what is held, for at most `graceMs`; the rest is given back to the queue. */
-  async drain(graceMs: number): Promise<void> {
+  /**
+   * Finishes what is held, for at most `graceMs`; the rest is given back to the queue.
+   * @returns false when a session is still inside a run then: only SIGKILL ends this process.
+   */
+  async drain(graceMs: number): Promise<boolean> {
     const deadline = new Promise<void>((resolve) => setTimeout(resolve, graceMs).unref());
     await Promise.race([this.#finish(), deadline]);
+    this.#dispatcher.stop();
+    await this.#runner.acquit();
     await this.#giveBack();
+    this.#watch.stop();
     this.#cancellations.stop();
     await this.#consumer.close();
+    if (this.#model.sessions.busy > 0) return false;
     await this.#model.close();
+    return true;
   }
 
-  /** Stops fetching and gives everything back: this worker can't run it any more. */
-  async giveUp(): Promise<void> {
-    await this.#consumer.stopFetching();
+  /**
+   * Stops fetching and gives everything back at once but what runs: that has a moment to end, and then goes
+   * back too. What runs in a hung session stays unsettled: it is found stalled and runs alone elsewhere.
+   */
+  async giveUp(hung?: SessionClient): Promise<void> {
+    this.#dispatcher.stop();
+    const stopped = this.#intake.stop();
+    if (hung) await this.#runner.condemn(hung);
+    const running = this.#runner.runningJobs;
+    await this.#giveBack(running);
+    await stopped;
+    await this.#giveBack(running);
+    for (let ms = 0; ms < LAST_RUNS_MS && this.#consumer.held > 0; ms += POLL_MS) {
+      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+    }
+    await this.#runner.acquit();
     await this.#giveBack();
   }
 
@@ -155,8 +216,8 @@ export class ModelPipeline {
     await this.#consumer.untilNoneHeld();
   }
 
-  async #giveBack(): Promise<void> {
-    const left = this.#consumer.heldJobs;
+  async #giveBack(except?: ReadonlySet<FetchedJob>): Promise<void> {
+    const left = this.#consumer.heldJobs.filter((job) => !except?.has(job));
     await Promise.all(left.map((job) => this.#consumer.giveBack(job).catch(() => undefined)));
   }
 }

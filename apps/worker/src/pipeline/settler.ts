@@ -16,6 +16,7 @@ import type { Redis } from 'ioredis';
 import type { HeldItem, HeldJob, HeldPart } from '../intake/held-job.js';
 import type { FetchedJob, JobConsumer } from '../intake/job-consumer.js';
 import type { ReplyPublisher } from '../replies/reply-publisher.js';
+import { inputHash } from '../stalls/input-hash.js';
 import type { ItemOutput } from '../tasks/task.js';
 
 /** A reply lives to its part's deadline and this much longer, in ms. */
@@ -206,7 +207,8 @@ function sameShapes(a: readonly ItemOutput[], b: readonly ItemOutput[]): boolean
 function failureText(failures: readonly HeldItem[]): string {
   const shown = failures.slice(0, 3).map((item) => {
     const outcome = item.outcome as ItemOutcomeFailed;
-    return `item ${item.part.data.firstItem + item.index}: ${outcome.code}: ${outcome.message}`;
+    const input = outcome.code === 'item_quarantined' ? ` Its input's SHA-256: ${inputHash(item.raw)}` : '';
+    return `item ${item.part.data.firstItem + item.index}: ${outcome.code}: ${outcome.message}${input}`;
   });
   const more = failures.length > shown.length ? `; and ${failures.length - shown.length} more` : '';
   return `${failures.length} failed. ${shown.join('; ')}${more}`;

@@ -18,6 +18,8 @@ export interface SessionThreadOptions {
   device: 'cpu' | 'cuda';
   session: SessionOptions;
   simulate?: SimulatedDevice | undefined;
+  /** One int32: the id of a run that is not to be started if that has not happened yet. */
+  skip?: SharedArrayBuffer;
   /** Writes onnxruntime's own profile to files whose paths begin with this, when the session is released. */
   profilePrefix?: string;
 }
@@ -28,11 +30,15 @@ export interface Signature {
   outputs: TensorSpec[];
 }
 
-export type ToSession = { type: 'run'; id: number; inputs: WireTensor[] } | { type: 'release' };
+/** `startBy`: by the clock of `monotonicMs()`; a run whose turn comes later is not started. */
+export type ToSession =
+  | { type: 'run'; id: number; inputs: WireTensor[]; startBy?: number | undefined }
+  | { type: 'release' };
 
 export type FromSession =
   | { type: 'loaded'; device: 'cpu' | 'cuda'; warning?: string; signature: Signature }
   | { type: 'load-failed'; message: string }
   /** `runMs`: time inside onnxruntime. */
   | { type: 'ran'; id: number; outputs: WireTensor[]; runMs: number }
-  | { type: 'run-failed'; id: number; message: string };
+  | { type: 'run-failed'; id: number; message: string }
+  | { type: 'not-run'; id: number };

@@ -8,7 +8,29 @@ export interface RunResult {
   runMs: number;
 }
 
+export interface RunLimits {
+  /** By `monotonicMs()`: a run whose turn comes later is not started. */
+  startBy?: number;
+  /** A run that takes longer is taken for hung, ms. */
+  limitMs?: number;
+}
+
+/** A run was not started: its turn came too late, or it was called off. */
+export class RunNotStarted extends Error {}
+
+/** The thread of a run ended. */
+export class SessionDeath extends Error {
+  constructor(
+    message: string,
+    /** Whether this run was the one that the thread was in. */
+    readonly started: boolean,
+  ) {
+    super(message);
+  }
+}
+
 interface PendingRun {
+  limitMs: number;
   resolve(result: RunResult): void;
   reject(error: Error): void;
 }
@@ -21,13 +43,20 @@ export class SessionClient {
   /** Resolves when the thread has ended without having been asked to; every pending run is rejected then. */
   readonly died: Promise<Error>;
   readonly #thread: Worker;
+  readonly #skip: Int32Array;
   readonly #pending = new Map<number, PendingRun>();
   #nextId = 1;
   #releasing = false;
+  #dead = false;
   readonly #exited: Promise<void>;
 
-  private constructor(thread: Worker, loaded: Extract<FromSession, { type: 'loaded' }>) {
+  private constructor(
+    thread: Worker,
+    skip: SharedArrayBuffer,
+    loaded: Extract<FromSession, { type: 'loaded' }>,
+  ) {
     this.#thread = thread;
+    this.#skip = new Int32Array(skip);
     this.device = loaded.device;
     this.warning = loaded.warning;
     this.signature = loaded.signature;
@@ -39,23 +68,27 @@ export class SessionClient {
         cause = error;
       });
       thread.once('exit', (code) => {
+        this.#dead = true;
         if (this.#releasing) return;
-        const error = new Error(`session thread ended with code ${code}${cause ? `: ${cause.message}` : ''}`);
-        for (const pending of this.#pending.values()) pending.reject(error);
+        const text = `session thread ended with code ${code}${cause ? `: ${cause.message}` : ''}`;
+        const head = this.head?.id;
+        for (const [id, pending] of this.#pending) pending.reject(new SessionDeath(text, id === head));
         this.#pending.clear();
-        resolve(error);
+        resolve(new Error(text));
       });
     });
   }
 
   /** Starts a thread and loads the model in it. @throws Error when onnxruntime can't load it. */
   static async open(options: SessionThreadOptions): Promise<SessionClient> {
-    const thread = new Worker(new URL('./session-thread.js', import.meta.url), { workerData: options });
+    const skip = new SharedArrayBuffer(4);
+    const workerData: SessionThreadOptions = { ...options, skip };
+    const thread = new Worker(new URL('./session-thread.js', import.meta.url), { workerData });
     const first = await firstMessage(thread);
     if (first.type !== 'loaded') {
       throw new Error(first.type === 'load-failed' ? first.message : 'session thread spoke out of turn');
     }
-    return new SessionClient(thread, first);
+    return new SessionClient(thread, skip, first);
   }
 
   /** Runs handed to the thread and not yet answered: 1 is running, 2 is one more waiting in its slot. */
@@ -63,19 +96,45 @@ export class SessionClient {
     return this.#pending.size;
   }
 
+  /** Whether its thread has ended. */
+  get dead(): boolean {
+    return this.#dead;
+  }
+
+  /** The run that the thread is in; those behind it have not been started. */
+  get head(): { id: number; limitMs: number } | undefined {
+    for (const [id, { limitMs }] of this.#pending) return { id, limitMs };
+    return undefined;
+  }
+
   /**
    * Runs the model once. The inputs' buffers are moved to the thread.
-   * @throws MillraceError `inference_failed` when the model fails on them; Error when the thread died.
+   * @throws MillraceError `inference_failed` when the model fails on them; RunNotStarted; SessionDeath.
    */
   run(inputs: WireTensor[]): Promise<RunResult> {
+    return this.start(inputs).result;
+  }
+
+  /** As {@link run}; tells the run's id at once. */
+  start(
+    inputs: WireTensor[],
+    { startBy, limitMs = Number.POSITIVE_INFINITY }: RunLimits = {},
+  ): { id: number; result: Promise<RunResult> } {
     const id = this.#nextId++;
-    return new Promise((resolve, reject) => {
-      this.#pending.set(id, { resolve, reject });
+    if (this.#dead) return { id, result: Promise.reject(new SessionDeath('session thread ended', false)) };
+    const result = new Promise<RunResult>((resolve, reject) => {
+      this.#pending.set(id, { limitMs, resolve, reject });
       this.#send(
-        { type: 'run', id, inputs },
+        { type: 'run', id, inputs, startBy },
         inputs.map((tensor) => tensor.data.buffer),
       );
     });
+    return { id, result };
+  }
+
+  /** Calls a run off that waits behind another. One that has been started goes on. */
+  skip(id: number): void {
+    Atomics.store(this.#skip, 0, id);
   }
 
   /** Lets the thread finish its runs, release its session and exit. */
@@ -92,10 +151,11 @@ export class SessionClient {
   }
 
   #receive(message: FromSession): void {
-    if (message.type !== 'ran' && message.type !== 'run-failed') return;
+    if (message.type !== 'ran' && message.type !== 'run-failed' && message.type !== 'not-run') return;
     const pending = this.#pending.get(message.id);
     this.#pending.delete(message.id);
     if (message.type === 'ran') pending?.resolve({ outputs: message.outputs, runMs: message.runMs });
+    else if (message.type === 'not-run') pending?.reject(new RunNotStarted('the run was not started'));
     else {
       const cause = new Error(message.message);
       pending?.reject(new MillraceError('inference_failed', undefined, {}, { cause }));

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type { SessionThreadOptions, WireTensor } from './messages.js';
-import { type RunResult, SessionClient } from './session-client.js';
+import { type RunLimits, type RunResult, SessionClient } from './session-client.js';
 
 /** Of the library that runs the sessions. Read from its package: loading it here would start its threads. */
 export const ONNXRUNTIME_VERSION: string = createRequire(import.meta.url)(
@@ -10,11 +10,19 @@ export const ONNXRUNTIME_VERSION: string = createRequire(import.meta.url)(
 /** Running one and holding the next: the thread never waits for the main thread between two runs. */
 const SLOTS = 2;
 
+/** A batch handed to a session. */
+export interface RunHandle {
+  readonly client: SessionClient;
+  readonly id: number;
+  readonly result: Promise<RunResult>;
+}
+
 /** The session threads of one model. */
 export class SessionPool {
   readonly clients: readonly SessionClient[];
   /** Resolves with the first thread's death. */
   readonly died: Promise<Error>;
+  #reserved: SessionClient | undefined;
 
   private constructor(clients: SessionClient[]) {
     this.clients = clients;
@@ -33,20 +41,53 @@ export class SessionPool {
   }
 
   get hasIdle(): boolean {
-    return this.clients.some((client) => client.inFlight === 0);
+    return this.clients.some((client) => client.inFlight === 0 && this.#open(client));
   }
 
   /** Whether a thread's hand-off slot is free behind its running batch. */
   get hasSlot(): boolean {
-    return this.clients.some((client) => client.inFlight < SLOTS);
+    return this.clients.some((client) => client.inFlight < SLOTS && this.#open(client));
   }
 
   /** Runs on the least loaded thread. */
   run(inputs: WireTensor[]): Promise<RunResult> {
+    return this.start(inputs).result;
+  }
+
+  /** As {@link run}; tells where it runs at once. */
+  start(inputs: WireTensor[], limits?: RunLimits): RunHandle {
     const [first, ...others] = this.clients;
     if (!first) throw new Error('a pool without sessions');
-    const client = others.reduce((least, next) => (next.inFlight < least.inFlight ? next : least), first);
-    return client.run(inputs);
+    const client = others.reduce(
+      (least, next) => (this.#load(next) < this.#load(least) ? next : least),
+      first,
+    );
+    return { client, ...client.start(inputs, limits) };
+  }
+
+  /** Keeps an idle thread for {@link startReserved}: nothing else gets there first. */
+  reserve(): void {
+    this.#reserved = this.clients.find((client) => client.inFlight === 0 && !client.dead);
+  }
+
+  unreserve(): void {
+    this.#reserved = undefined;
+  }
+
+  /** Starts at once, on the thread that was kept for it. */
+  startReserved(inputs: WireTensor[], limits?: RunLimits): RunHandle {
+    const client = this.#reserved;
+    if (!client) throw new Error('no session was reserved');
+    this.#reserved = undefined;
+    return { client, ...client.start(inputs, limits) };
+  }
+
+  #open(client: SessionClient): boolean {
+    return !client.dead && client !== this.#reserved;
+  }
+
+  #load(client: SessionClient): number {
+    return this.#open(client) ? client.inFlight : Number.POSITIVE_INFINITY;
   }
 
   async release(): Promise<void> {

@@ -2,6 +2,7 @@ import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import type { SessionOptions, SimulatedDevice } from '@millrace/shared';
 import { InferenceSession } from 'onnxruntime-node';
 import type { FromSession, SessionThreadOptions, ToSession, WireTensor } from './messages.js';
+import { monotonicMs } from './monotonic.js';
 import { fromOrt, specsOf, toOrt } from './ort-tensors.js';
 
 /**
@@ -11,6 +12,7 @@ import { fromOrt, specsOf, toOrt } from './ort-tensors.js';
  */
 const port = parentPort as MessagePort;
 const options = workerData as SessionThreadOptions;
+const skipped = options.skip && new Int32Array(options.skip);
 
 function send(message: FromSession, moved: ArrayBuffer[] = []): void {
   port.postMessage(message, moved);
@@ -60,6 +62,11 @@ function sleepUntil(at: number): void {
 }
 
 async function run(session: InferenceSession, message: Extract<ToSession, { type: 'run' }>): Promise<void> {
+  const late = message.startBy !== undefined && monotonicMs() > message.startBy;
+  if (late || (skipped && Atomics.load(skipped, 0) === message.id)) {
+    send({ type: 'not-run', id: message.id });
+    return;
+  }
   try {
     const feeds = Object.fromEntries(message.inputs.map((tensor) => [tensor.name, toOrt(tensor)]));
     const began = performance.now();

@@ -4,6 +4,8 @@ import type { HeldItem, HeldPart } from '../intake/held-job.js';
 
 /** Deaths of workers that were running an item alone after which it is given up. */
 const DEATHS_TO_QUARANTINE = 2;
+/** An announcement that is renewed no more has expired by the third look. */
+const MOST_LOOKS = 4;
 /** Markers outlive the part's deadline by this, in ms. */
 const KEEP_MS = 60_000;
 
@@ -59,12 +61,19 @@ export class RunMarkers {
     return guilty;
   }
 
-  /** Looks twice, an announcement's lifetime apart: right after a pause of Redis everybody looks dead. */
+  /**
+   * Looks until it was found dead twice in a row, half an announcement's lifetime apart: right after a pause
+   * of Redis everybody looks dead, and right after its death everybody looks alive.
+   */
   async #hasEnded(instance: string): Promise<boolean> {
     if (instance === this.#instance) return false;
-    if (await isAlive(this.#redis, instance, this.#clock.now())) return false;
-    await new Promise((resolve) => setTimeout(resolve, ANNOUNCEMENT_TTL_MS / 2));
-    return !(await isAlive(this.#redis, instance, this.#clock.now()));
+    let dead = 0;
+    for (let look = 0; look < MOST_LOOKS; look++) {
+      if (look > 0) await new Promise((resolve) => setTimeout(resolve, ANNOUNCEMENT_TTL_MS / 2));
+      dead = (await isAlive(this.#redis, instance, this.#clock.now())) ? 0 : dead + 1;
+      if (dead === 2) return true;
+    }
+    return false;
   }
 
   #key(part: HeldPart): string {

@@ -6,15 +6,26 @@ import { type TokenizeTask, tokenizeTexts } from './tokenize-task.js';
  * for two thread switches, half a millisecond, for so little. At saturation either way costs the same CPU.
  */
 const IN_PLACE_BYTES = 512;
+const TICK_MS = 1000;
 
-/** The process's piscina threads, shared by its models. */
+/**
+ * The process's piscina threads, shared by its models. A thread that dies is replaced; piscina stops that for
+ * good once a new one fails to start, and knows no thread that hangs: then the pool has failed.
+ */
 export class PreprocessPool {
+  /** Resolves when this pool can't prepare anything any more. */
+  readonly failed: Promise<Error>;
+  #fail: (error: Error) => void = () => undefined;
+  #closing = false;
+  readonly #ticking: NodeJS.Timeout;
+  #finished = 0;
   readonly #piscina: Piscina<TokenizeTask, Int32Array>;
   readonly #threads: number;
   #inFlight = 0;
   #idle: (() => void) | undefined;
 
-  constructor(threads: number) {
+  /** `maxTaskMs`: threads that finish nothing for so long although they have work hang. */
+  constructor(threads: number, maxTaskMs = Number.POSITIVE_INFINITY) {
     this.#threads = threads;
     this.#piscina = new Piscina({
       filename: new URL('./tokenize-task.js', import.meta.url).href,
@@ -24,6 +35,28 @@ export class PreprocessPool {
       atomics: 'disabled',
       maxQueue: 4096,
     });
+    this.failed = new Promise((resolve) => {
+      this.#fail = (error) => {
+        resolve(error);
+        // What hangs is JavaScript: unlike a session, it can be ended. Its tasks are rejected.
+        void this.#piscina.destroy();
+      };
+    });
+    // The death of a thread that has no task; what it means is seen by its being replaced or not.
+    this.#piscina.on('error', () => undefined);
+    this.#piscina.on('workerDestroy', () => setImmediate(() => this.#checkThreads()));
+    let finished = 0;
+    let ms = 0;
+    this.#ticking = setInterval(() => {
+      ms = this.#inFlight > 0 && finished === this.#finished ? ms + TICK_MS : 0;
+      finished = this.#finished;
+      if (ms > maxTaskMs) this.#fail(new Error(`preparing inputs has not gone on for ${ms} ms`));
+    }, TICK_MS);
+  }
+
+  #checkThreads(): void {
+    if (this.#closing || this.#piscina.threads.length >= this.#threads) return;
+    this.#fail(new Error('a thread that prepares inputs died and a new one does not start'));
   }
 
   async tokenize(task: TokenizeTask): Promise<Int32Array> {
@@ -31,8 +64,20 @@ export class PreprocessPool {
     return await this.#inThread(task);
   }
 
-  /** Loads a tokenizer wherever it will be used, so that no request waits for that. */
+  /**
+   * Loads a tokenizer wherever it will be used, so that no request waits for that.
+   * @throws Error when it can't be loaded; then the pool has failed.
+   */
   async warm(tokenizerFile: string): Promise<void> {
+    try {
+      await this.#warm(tokenizerFile);
+    } catch (error) {
+      this.#fail(error as Error);
+      throw error;
+    }
+  }
+
+  async #warm(tokenizerFile: string): Promise<void> {
     const nothing = () => ({
       tokenizerFile,
       maxTokens: 8,
@@ -51,12 +96,15 @@ export class PreprocessPool {
       return await this.#piscina.run(task, { transferList: [task.bytes.buffer, task.ends.buffer] });
     } finally {
       this.#inFlight--;
+      this.#finished++;
       if (this.#inFlight === 0) this.#idle?.();
     }
   }
 
   /** Waits for tasks in flight first: piscina's own close may end a long one. */
   async close(): Promise<void> {
+    this.#closing = true;
+    clearInterval(this.#ticking);
     if (this.#inFlight > 0) {
       await new Promise<void>((resolve) => {
         this.#idle = resolve;

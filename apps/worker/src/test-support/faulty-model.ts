@@ -28,7 +28,6 @@ export interface FaultyItem {
 export const OUT_OF_RANGE = 99;
 /**
  * Centuries.
- * @public
  */
 export const FOREVER = 2 ** 53 - 1;
 /** 1 PiB: more than any machine's address space gives. */

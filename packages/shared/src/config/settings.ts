@@ -263,6 +263,13 @@ export const SETTINGS = {
     help: 'Threads that prepare inputs (tokenize).',
     schema: whole(1, 64).default(1),
   },
+  maxRunMs: {
+    env: 'MILLRACE_MAX_RUN_MS',
+    flag: 'max-run-ms',
+    of: 'worker',
+    help: 'A run of the model that takes longer than this, in ms, and longer than ten times its prediction, counts as hung: the worker gives its other work back and ends itself with SIGKILL, the work runs elsewhere. Lower it where runs are short and inputs may hang.',
+    schema: whole(100).default(30_000),
+  },
   prefetchMs: {
     env: 'MILLRACE_PREFETCH_MS',
     flag: 'prefetch-ms',
