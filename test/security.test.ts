@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { SETTINGS } from '@millrace/shared';
 import { expect } from 'chai';
 import { makeApiKey } from '#gateway/admission/api-keys.js';
+import { testRedisUrl } from '#gateway/test-support/redis.js';
 import { faultyInput, faultyModels, OUT_OF_RANGE } from '#worker/test-support/faulty-model.js';
 import type { TestModels } from '#worker/test-support/models.js';
 import { listeners } from './support/listeners.js';
@@ -158,5 +159,45 @@ describe('what a server tells', function () {
       expect(answer).not.to.include(process.cwd());
       for (const secret of [PASSWORD, redisPassword, unknown.key]) expect(answer).not.to.include(secret);
     }
+  });
+});
+
+describe('a model name on the command line', function () {
+  this.timeout(60_000);
+  const runner = new MillraceRunner();
+  let models: TestModels;
+  before(async () => {
+    models = await faultyModels({ beside: ['identity'] });
+  });
+  after(async () => {
+    await runner.clean();
+    await models?.remove();
+  });
+
+  it('names nothing outside the models folder, though it lies there', async () => {
+    const dataDir = await runner.folder();
+    // Inside is the one model; the other lies beside it.
+    const inside = join(models.modelsDir, models.name);
+    const outside = ['../identity', join(models.modelsDir, 'identity')];
+    const env = { [SETTINGS.modelsDir.env]: inside, [SETTINGS.dataDir.env]: dataDir };
+    const redis = { ...env, REDIS_URL: 'redis://127.0.0.1:1' };
+    const commands = outside.flatMap((name) => [
+      runner.run({ args: ['up', '--models', name], env }),
+      runner.run({ args: ['models', 'prepare', name], env }),
+      runner.run({ args: ['tune', name], env: redis }),
+    ]);
+    for (const command of commands) {
+      expect(await command.ended).to.equal(1);
+      expect(command.output()).to.match(/^There is no model "(\.\.|\/).*identity" in /);
+    }
+  });
+
+  it('names nothing outside to a worker either', async () => {
+    const worker = runner.run({
+      args: ['worker', '--models', '../identity'],
+      env: { REDIS_URL: testRedisUrl(), [SETTINGS.modelsDir.env]: join(models.modelsDir, models.name) },
+    });
+    expect(await worker.ended).to.equal(1);
+    expect(worker.output()).to.match(/There is no model "\.\.\/identity" in /);
   });
 });

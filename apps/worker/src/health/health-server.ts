@@ -2,6 +2,16 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { StartupError, type WorkerMetrics, type WorkerState } from '@millrace/shared';
 
+/** Who asks is a probe or a scraper: it says so at once and in few words. */
+const LIMITS = {
+  headersTimeout: 2000,
+  requestTimeout: 4000,
+  connectionsCheckingInterval: 500,
+  maxHeaderSize: 8192,
+};
+/** The system closes those beyond. */
+const MOST_CONNECTIONS = 256;
+
 export interface HealthServer {
   url: string;
   close(): Promise<void>;
@@ -15,7 +25,7 @@ export async function startHealthServer(
   ready: () => boolean,
   metrics: WorkerMetrics,
 ): Promise<HealthServer> {
-  const server = createServer((request, response) => {
+  const server = createServer(LIMITS, (request, response) => {
     const path = request.url?.split('?')[0];
     if (request.method !== 'GET' && request.method !== 'HEAD') {
       response.writeHead(405, { Allow: 'GET, HEAD' }).end();
@@ -32,6 +42,7 @@ export async function startHealthServer(
       response.writeHead(404).end();
     }
   });
+  server.maxConnections = MOST_CONNECTIONS;
   await listen(server, at);
   const { address, port, family } = server.address() as AddressInfo;
   const host = family === 'IPv6' ? `[${address}]` : address;
