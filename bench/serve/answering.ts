@@ -3,6 +3,7 @@ import { createLogger, gatewayMetrics, loadSettings, RedisClock, type Tensor } f
 import express, { Router } from 'express';
 import { ApiKeys } from '#gateway/admission/api-keys.js';
 import { authenticate, createApp } from '#gateway/http/app.js';
+import { BodyBytes } from '#gateway/http/body.js';
 import { GatewayState } from '#gateway/http/health.js';
 import { listen, portOf } from '#gateway/http/server.js';
 import type { Idempotency } from '#gateway/idempotency/idempotency.js';
@@ -24,6 +25,7 @@ export async function readyGateway(): Promise<number> {
   const doors: DoorParts = {
     clock,
     settings,
+    bodies: new BodyBytes(settings.maxQueuedBytes),
     keyed: authenticate(keys),
     // The bench names none of its requests.
     answer: answering(async (request) => readyResult(request), {} as Idempotency, clock),

@@ -18,6 +18,7 @@ import { queueBoard } from './dashboard/board.js';
 import { DASHBOARD_PATH } from './dashboard/pages.js';
 import { dashboardRouter } from './dashboard/router.js';
 import { authenticate, createApp } from './http/app.js';
+import { BodyBytes } from './http/body.js';
 import { limitConnections } from './http/connection-limit.js';
 import { GatewayState, readinessCheck } from './http/health.js';
 import { metricsRoute } from './http/metrics-route.js';
@@ -139,7 +140,8 @@ async function start(
   releasers.push(() => idempotency.stop());
   const answer = answering(infer, idempotency, clock);
 
-  const doors = { clock, directory, answer, settings, keyed: authenticate(keys, 'infer') };
+  const bodies = new BodyBytes(settings.maxQueuedBytes);
+  const doors = { clock, directory, bodies, answer, settings, keyed: authenticate(keys, 'infer') };
   const app = createApp({
     clock,
     logger,

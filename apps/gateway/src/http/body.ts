@@ -2,6 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { MillraceError } from '@millrace/shared';
 
 const BODY = { field: 'body' };
+/** Bodies that are being read are soon read. */
+const RETRY_SECONDS = 1;
 const JSON_TYPE = /^application\/json *(?:; *charset *= *"?utf-8"? *)?;? *$/i;
 
 /**
@@ -29,29 +31,58 @@ export function requireJsonType(req: IncomingMessage): void {
   }
 }
 
+/** The bytes of all bodies that are being read in a gateway: clients that send slowly add up. */
+export class BodyBytes {
+  readonly most: number;
+  held = 0;
+
+  constructor(most: number) {
+    this.most = most;
+  }
+}
+
 /**
  * Reads a whole body of at most `maxBytes`, whatever its headers claim.
- * @throws MillraceError `body_too_large`; `cancelled` when the client goes away in the middle.
+ * @param all counts it among those that are read at the same time.
+ * @throws MillraceError `body_too_large`; `queue_full` when all together are; `cancelled` when the client goes
+ * away in the middle.
  */
-export function readBody(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
+export function readBody(req: IncomingMessage, maxBytes: number, all?: BodyBytes): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const tooLarge = (): void => {
+    const chunks: Buffer[] = [];
+    let total = 0;
+    const letGo = (): void => {
+      if (all) all.held -= total;
+      total = 0;
+    };
+    const refuse = (error: MillraceError): void => {
       // What still comes is read and dropped, so that the client gets to read the answer.
       req.removeAllListeners('data').resume();
-      reject(new MillraceError('body_too_large', `The body is larger than ${maxBytes} bytes.`, BODY));
+      letGo();
+      reject(error);
     };
+    const tooLarge = (): void =>
+      refuse(new MillraceError('body_too_large', `The body is larger than ${maxBytes} bytes.`, BODY));
     if (Number(req.headers['content-length'] ?? 0) > maxBytes) {
       tooLarge();
       return;
     }
-    const chunks: Buffer[] = [];
-    let total = 0;
     req.on('data', (chunk: Buffer) => {
       total += chunk.byteLength;
+      if (all) all.held += chunk.byteLength;
       if (total > maxBytes) tooLarge();
-      else chunks.push(chunk);
+      else if (all && all.held > all.most) {
+        refuse(new MillraceError('queue_full', undefined, { retryAfterSeconds: RETRY_SECONDS }));
+      } else chunks.push(chunk);
     });
-    req.on('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, total)));
-    req.on('error', (cause) => reject(new MillraceError('cancelled', undefined, {}, { cause })));
+    req.on('end', () => {
+      const body = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, total);
+      letGo();
+      resolve(body);
+    });
+    req.on('error', (cause) => {
+      letGo();
+      reject(new MillraceError('cancelled', undefined, {}, { cause }));
+    });
   });
 }

@@ -94,6 +94,32 @@ describe('at the door', () => {
     });
   });
 
+  it('bodies that are sent slowly may not be more together than the limit', async () => {
+    const tight = await harness.gateway({ maxQueuedBytes: 65_536, models: [model] });
+    const send = (bytes: number): RawClient =>
+      new RawClient(tight).say(
+        `${post}Connection: close\r\nContent-Length: ${bytes + 1}\r\n\r\n${'{'.repeat(bytes)}`,
+      );
+    const [first, second] = [send(40_000), send(40_000)];
+    await until('one of them is refused', () => `${first.statuses}${second.statuses}` === '429');
+    const [kept, refused] = first.statuses.length === 0 ? [first, second] : [second, first];
+    expect(refused.heard)
+      .to.include('"code":"queue_full"')
+      .and.match(/\r\nRetry-After: 1\r\n/);
+    // What was refused holds nothing, nor what has gone away.
+    const third = send(20_000);
+    third.socket.destroy();
+    await third.closed;
+    kept.say('}');
+    await kept.closed;
+    expect(kept.statuses).to.deep.equal([400]);
+    await until('there is room for another', async () => {
+      const whole = send(60_000).say('}');
+      await whole.closed;
+      return whole.statuses[0] === 400;
+    });
+  });
+
   it('more header lines than the limit are refused', async () => {
     const lines = Array.from({ length: 100 }, (_, i) => `X-${i}: x\r\n`).join('');
     const client = new RawClient(gateway).say(`${GET}${lines}\r\n`);

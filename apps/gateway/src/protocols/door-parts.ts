@@ -1,5 +1,6 @@
 import type { RedisClock, Settings } from '@millrace/shared';
 import type { RequestHandler } from 'express';
+import type { BodyBytes } from '../http/body.js';
 import type { ModelDirectory } from '../inference/model-directory.js';
 import type { Answering } from './answering.js';
 
@@ -7,6 +8,7 @@ import type { Answering } from './answering.js';
 export interface DoorParts {
   clock: RedisClock;
   directory: ModelDirectory;
+  bodies: BodyBytes;
   /** Runs what the door has read and answers. */
   answer: Answering;
   settings: Settings;

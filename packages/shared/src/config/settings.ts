@@ -153,7 +153,7 @@ export const SETTINGS = {
     env: 'MILLRACE_MAX_QUEUED_BYTES',
     flag: 'max-queued-bytes',
     of: 'gateway',
-    help: "Input bytes that one gateway may have waiting before it refuses with 429. Keep it well under Redis's maxmemory.",
+    help: "Input bytes that one gateway may have waiting, and as many again in bodies that are being sent, before it refuses with 429. Keep it well under Redis's maxmemory.",
     schema: whole(KIB).default(128 * MIB),
   },
   idempotencyKeepMs: {

@@ -15,7 +15,7 @@ const writer: AnswerWriter<undefined> = {
 };
 
 /** `POST /v1/models/{model}[/versions/{version}]/predict`: a task's natural values, one or a list. */
-export function nativeRouter({ directory, answer, settings, keyed }: DoorParts): Router {
+export function nativeRouter({ directory, bodies, answer, settings, keyed }: DoorParts): Router {
   const router = Router({ caseSensitive: true });
   router
     .route('/v1/models/:model{/versions/:version}/predict')
@@ -25,7 +25,7 @@ export function nativeRouter({ directory, answer, settings, keyed }: DoorParts):
       const model = directory.resolve(req.params.model, req.params.version);
       context.model = model.name;
       requireJsonType(req);
-      const body = await readBody(req, settings.maxBodyBytes);
+      const body = await readBody(req, settings.maxBodyBytes, bodies);
       const parsed = parsePredict(model, parseStrictJson(body, settings.maxJsonDepth));
       const request = newInferRequest(context, req.headers, model, parsed, settings);
       await answer(req, res, writer, { body, request, asked: undefined });

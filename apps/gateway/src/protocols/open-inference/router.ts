@@ -20,7 +20,14 @@ const writer: AnswerWriter<Pick<ParsedInfer, 'id' | 'outputs'>> = {
 const MODEL = '/v2/models/:model{/versions/:version}';
 
 /** The Open Inference Protocol, version 2, with JSON tensors: all or nothing. */
-export function openInferenceRouter({ clock, directory, answer, settings, keyed }: DoorParts): Router {
+export function openInferenceRouter({
+  clock,
+  directory,
+  bodies,
+  answer,
+  settings,
+  keyed,
+}: DoorParts): Router {
   const router = Router({ caseSensitive: true });
   router
     .route('/v2')
@@ -44,7 +51,7 @@ export function openInferenceRouter({ clock, directory, answer, settings, keyed 
         );
       }
       requireJsonType(req);
-      const body = await readBody(req, settings.maxBodyBytes);
+      const body = await readBody(req, settings.maxBodyBytes, bodies);
       const parsed = parseInfer(model, parseStrictJson(body, settings.maxJsonDepth));
       const request = newInferRequest(context, req.headers, model, parsed, settings);
       await answer(req, res, writer, { body, request, asked: parsed });
