@@ -1,10 +1,10 @@
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { expect } from 'chai';
+import { arrivalGapMs, seeded } from '#test/support/random.js';
 import { compareAnswers } from './load/answers.js';
 import { type Address, Connection } from './load/connection.js';
 import { limitOf } from './load/generate.js';
 import type { LoadSpec } from './load/messages.js';
-import { arrivalGapMs, seeded } from './load/random.js';
 import { Recorder } from './load/recorder.js';
 import { dechunk, ResponseParser } from './load/response-parser.js';
 import { makeSentences, sentenceLengths } from './load/sentences.js';

@@ -1,7 +1,7 @@
+import { arrivalGapMs, seeded } from '#test/support/random.js';
 import { drain, type Endpoint, type Loop } from './closed-loop.js';
 import { Connection } from './connection.js';
 import type { OpenLoop } from './messages.js';
-import { arrivalGapMs, seeded } from './random.js';
 import type { Recorder } from './recorder.js';
 
 /** A send later than this, in ms, although a connection was free, is late by the generator. */

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { normal, seeded } from './random.js';
+import { normal, seeded } from '#test/support/random.js';
 
 const LOG_MEAN = 2.55;
 const LOG_DEVIATION = 0.62;

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { seeded } from '../load/random.js';
+import { seeded } from '#test/support/random.js';
 import type { Bench, Measured, Scenario } from '../run/scenario.js';
 import { pairedRatio } from '../run/statistics.js';
 import { interleave, Tally } from '../run/tally.js';

@@ -1,7 +1,7 @@
 import { access, mkdir, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DataType, GraphBuilder } from '@millrace/onnx';
-import { seeded } from '../load/random.js';
+import { seeded } from '#test/support/random.js';
 import type { Bench } from '../run/scenario.js';
 
 /** Inputs and outputs of the wide network. */

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -25,6 +26,8 @@ export interface ClusterOptions {
   workers?: number;
   /** Further settings by their environment variables. */
   env?: Record<string, string>;
+  /** What the processes print is added to this file; without one it goes where this process's output goes. */
+  logFile?: string;
 }
 
 /** Gateways, workers and a Redis of their own: real processes, ended with the test. */
@@ -37,26 +40,34 @@ export class Cluster {
     readonly redis: PrivateRedis,
     readonly folder: string,
     private readonly env: Record<string, string>,
+    private readonly logFile: string | undefined,
   ) {}
 
   /** Resolves when all of it serves. */
-  static async start({ models, gateways = 1, workers = 1, env = {} }: ClusterOptions): Promise<Cluster> {
+  static async start({
+    models,
+    gateways = 1,
+    workers = 1,
+    env = {},
+    logFile,
+  }: ClusterOptions): Promise<Cluster> {
     const folder = await mkdtemp(join(tmpdir(), 'millrace-cluster-'));
     const redis = await startPrivateRedis({ dataDir: folder, enableDebug: true, maxmemory: '512mb' });
-    const cluster = new Cluster(redis, folder, {
+    const settings = {
       REDIS_URL: redis.url,
       MILLRACE_MODELS: models.join(','),
       MILLRACE_PORT: '0',
       MILLRACE_DATA_DIR: folder,
       MILLRACE_LOG_LEVEL: 'error',
       ...env,
-    });
+    };
+    const cluster = new Cluster(redis, folder, settings, logFile);
     try {
       await Promise.all([
         ...Array.from({ length: workers }, () => cluster.addWorker()),
         ...Array.from({ length: gateways }, () => cluster.addGateway()),
       ]);
-      await Promise.all(cluster.gateways.map(({ url }) => untilReady(url)));
+      await Promise.all(cluster.gateways.map(({ url }) => cluster.untilReady(url)));
     } catch (error) {
       await cluster.stop();
       throw error;
@@ -82,11 +93,14 @@ export class Cluster {
   }
 
   async #fork(command: string, env: Record<string, string>): Promise<ClusterProcess> {
+    const log = this.logFile === undefined ? undefined : openSync(this.logFile, 'a');
+    const output = log ?? 'inherit';
     const child = fork(MAIN, [command], {
       cwd: ROOT,
       env: { ...process.env, ...this.env, ...env },
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+      stdio: ['ignore', output, output, 'ipc'],
     });
+    if (log !== undefined) closeSync(log);
     this.#children.add(child);
     const ended = once(child, 'exit').then(([code, signal]) => {
       this.#children.delete(child);
@@ -106,6 +120,13 @@ export class Cluster {
     return { url, pid: child.pid ?? 0, kill: (signal) => void child.kill(signal), ended };
   }
 
+  /** Resolves when the gateway at `url` serves every model. */
+  async untilReady(url: string): Promise<void> {
+    while (!(await fetch(`${url}/v2/health/ready`).catch(() => undefined))?.ok) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+
   async stop(): Promise<void> {
     const children = [...this.#children];
     for (const child of children) child.kill('SIGKILL');
@@ -116,11 +137,5 @@ export class Cluster {
     );
     await this.redis.stop();
     await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
-  }
-}
-
-async function untilReady(url: string): Promise<void> {
-  while (!(await fetch(`${url}/v2/health/ready`).catch(() => undefined))?.ok) {
-    await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

@@ -27,16 +27,21 @@ export async function askReferences(
 export function isRight(references: References, index: number, answer: readonly number[]): boolean {
   const own = references.answers[index] ?? [];
   if (answer.length !== own.length || distance(answer, own) > SAME_ANSWER) return false;
-  let nearest = 0;
+  return references.sentences[nearest(references, answer)] === references.sentences[index];
+}
+
+/** Index of the reference that is nearest to an answer. */
+export function nearest(references: References, answer: readonly number[]): number {
+  let best = 0;
   let least = Number.POSITIVE_INFINITY;
   for (const [i, reference] of references.answers.entries()) {
     const d = squaredDistance(answer, reference);
     if (d < least) {
       least = d;
-      nearest = i;
+      best = i;
     }
   }
-  return references.sentences[nearest] === references.sentences[index];
+  return best;
 }
 
 function squaredDistance(a: readonly number[], b: readonly number[]): number {
@@ -114,8 +119,4 @@ export function startLoad(
 
 function count(counts: Map<string, number>, key: string): void {
   counts.set(key, (counts.get(key) ?? 0) + 1);
-}
-
-export function percentile(sorted: readonly number[], share: number): number {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }

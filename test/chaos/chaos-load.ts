@@ -1,0 +1,57 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { arrivalGapMs, type Random } from '../support/random.js';
+import type { RecordingClient } from './client.js';
+import type { Questions } from './questions.js';
+
+/** Time for a fault to be mended, and too little for one, in ms. */
+const PATIENT_MS = 10_000;
+const HURRIED_MS = 3000;
+
+export interface LoadPlan {
+  random: Random;
+  /** Requests a second: they arrive whether or not earlier ones are answered, as those of many clients do. */
+  rate: number;
+  /** Share of requests with a deadline that a fault may outlast. */
+  hurried: number;
+}
+
+/** An open loop of requests, drawn from a seed. */
+export class ChaosLoad {
+  readonly #client: RecordingClient;
+  readonly #questions: Questions;
+  readonly #plan: LoadPlan;
+  readonly #underWay = new Set<Promise<unknown>>();
+  #stopped = false;
+  readonly #sending: Promise<void>;
+
+  constructor(client: RecordingClient, questions: Questions, plan: LoadPlan) {
+    this.#client = client;
+    this.#questions = questions;
+    this.#plan = plan;
+    this.#sending = this.#send();
+  }
+
+  /** Sends no more, and resolves when every request has its outcome. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#sending;
+    await Promise.all(this.#underWay);
+  }
+
+  async #send(): Promise<void> {
+    const { random, rate } = this.#plan;
+    let next = performance.now();
+    while (!this.#stopped) {
+      next += arrivalGapMs(random, rate);
+      const early = next - performance.now();
+      if (early > 0) await sleep(early);
+      const asking = this.#client.ask(this.#questions.next(), this.#waitMs());
+      this.#underWay.add(asking);
+      void asking.finally(() => this.#underWay.delete(asking));
+    }
+  }
+
+  #waitMs(): number {
+    return this.#plan.random() < this.#plan.hurried ? HURRIED_MS : PATIENT_MS;
+  }
+}
