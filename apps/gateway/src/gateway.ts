@@ -4,6 +4,7 @@ import {
   gatewayMetrics,
   LinkWatch,
   type Logger,
+  LoopWatch,
   MillraceError,
   RedisClock,
   Releasers,
@@ -91,6 +92,9 @@ async function start(
     watch.start();
     releasers.push(() => watch.stop());
   }
+  const loop = new LoopWatch((ms) => metrics.loopSeconds.set(ms / 1000));
+  loop.start();
+  releasers.push(() => loop.stop());
   const clock = new RedisClock();
   await clock.start(redis);
   releasers.push(() => clock.stop());
@@ -149,7 +153,7 @@ async function start(
     state,
     keys,
     doorOf,
-    health: healthRouter(clock, readinessCheck(state, producer, directory, replies)),
+    health: healthRouter(clock, readinessCheck(state, producer, directory, replies, loop)),
 
     dashboard: {
       path: DASHBOARD_PATH,

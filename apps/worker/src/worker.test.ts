@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import {
   BULL_PREFIX,
+  cancelKey,
   createLogger,
   encodeFrame,
   jobId,
@@ -241,6 +242,22 @@ describe('a worker', () => {
     expect(header.stamps.inferred).to.equal(undefined);
   });
 
+  it('drops what was cancelled while it could not hear of it', async () => {
+    const { gateway, connection, start } = await model({ closeEarly: 'never', windowMs: 10_000 });
+    const worker = await start();
+    const requestId = randomUUID();
+    const cancelled = gateway.predict(indices(1), { requestId });
+    await until(async () => (await gateway.queue.getActiveCount()) === 1);
+    // The message that tells of it is lost; its tombstone stands when the connection is back.
+    await connection.set(cancelKey(gateway.queueName, requestId), '1', 'PX', 20_000);
+    const list = String(await connection.client('LIST'));
+    const name = `name=millrace-worker-${worker.id}-control`;
+    const id = /id=(\d+)/.exec(list.split('\n').find((line) => line.includes(name)) ?? '')?.[1];
+    await connection.client('KILL', 'ID', id ?? '');
+    const { header } = await cancelled;
+    expect(header.items).to.deep.equal([{ status: 'cancelled' }]);
+  });
+
   it('finishes what it holds when it drains, and gives no new job a start', async () => {
     const { gateway, connection, start } = await model({ closeEarly: 'never', windowMs: 60_000 });
     const worker = await start();
@@ -252,6 +269,25 @@ describe('a worker', () => {
     await until(async () => (await gateway.queue.getPrioritizedCount()) === 1);
     const workers = await readRegistry(connection, Date.now());
     expect(workers.some(({ id }) => id === worker.id)).to.equal(false);
+  });
+
+  it('stops at once while it waits for jobs, and takes none meanwhile', async () => {
+    const { gateway, start } = await model();
+    const worker = await start();
+    await gateway.predict(indices(0));
+    const stops: number[] = [];
+    for (let i = 0; i < 3; i++) {
+      const next = i === 0 ? worker : await start();
+      // Into its blocking fetch, which lasts a second.
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      const began = performance.now();
+      expect(await next.drain()).to.equal('exit');
+      stops.push(performance.now() - began);
+    }
+    // A blocking fetch of a second would have been waited out in at least one of them.
+    expect(Math.min(...stops)).to.be.below(500);
+    void gateway.predict(indices(1));
+    await until(async () => (await gateway.queue.getPrioritizedCount()) === 1);
   });
 
   it('takes over a job whose worker vanished, and says that it was a second attempt', async () => {

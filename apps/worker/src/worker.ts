@@ -7,6 +7,7 @@ import {
   connectRedis,
   LinkWatch,
   type Logger,
+  LoopWatch,
   type ModelDescription,
   RedisClock,
   Releasers,
@@ -111,7 +112,15 @@ async function start(
   const metrics = workerMetrics();
 
   const pipelines: ModelPipeline[] = [];
-  const ready = (): boolean => state === 'serving' && !pipelines.some((pipeline) => pipeline.failing);
+  const loop = new LoopWatch((ms) => metrics.loopSeconds.set(ms / 1000));
+  loop.start();
+  releasers.push(() => loop.stop());
+  const links: LinkWatch[] = [];
+  const ready = (): boolean =>
+    state === 'serving' &&
+    !loop.lagging &&
+    links.every((link) => link.answering) &&
+    !pipelines.some((pipeline) => pipeline.failing);
   const at = { host: settings.workerHost, port: settings.workerPort };
   const health = await startHealthServer(at, () => state, ready, metrics);
   releasers.push(() => health.close());
@@ -121,12 +130,13 @@ async function start(
   const subscriber = connectRedis(settings.redisUrl, 'subscriber', `worker-${id}-control`);
   releasers.push(() => subscriber.disconnect());
   await Promise.all([untilReady(redis), untilReady(subscriber)]);
-  for (const watch of [
+  links.push(
     new LinkWatch(redis, (ms) => metrics.redisSeconds.observe(ms / 1000)),
     new LinkWatch(subscriber),
-  ]) {
-    watch.start();
-    releasers.push(() => watch.stop());
+  );
+  for (const link of links) {
+    link.start();
+    releasers.push(() => link.stop());
   }
   const clock = new RedisClock();
   await clock.start(redis);
@@ -174,7 +184,8 @@ async function start(
   }, ANNOUNCE_MS);
   releasers.push(async () => {
     clearInterval(announcing);
-    await withdraw(redis, id);
+    // While Redis is away it expires by itself.
+    if (links.every((link) => link.answering)) await withdraw(redis, id);
   });
   let ended = true;
   releasers.push(async () => {

@@ -18,4 +18,5 @@ export type * from './manifest/schema.js';
 export { type ConnectionRole, connectRedis, untilReady } from './redis/connect.js';
 export { LinkWatch } from './redis/link-watch.js';
 export { createLogger, type Logger } from './telemetry/logger.js';
+export { LoopWatch } from './telemetry/loop-watch.js';
 export * from './telemetry/metrics.js';

@@ -1,3 +1,4 @@
+import type { LoopWatch } from '@millrace/shared';
 import type { JobProducer } from '../inference/job-producer.js';
 import type { ModelDirectory } from '../inference/model-directory.js';
 import type { ReplyChannel } from '../inference/reply-channel.js';
@@ -47,17 +48,19 @@ export class GatewayState {
 
 export type ReadinessCheck = () => Readiness;
 
-/** Ready means: not draining, Redis answers, replies can be heard, every configured model is served. */
+/** Ready means: not draining, Redis answers, replies can be heard, the event loop runs, every configured model is served. */
 export function readinessCheck(
   state: GatewayState,
   producer: JobProducer,
   directory: ModelDirectory,
   replies: ReplyChannel,
+  loop: LoopWatch,
 ): ReadinessCheck {
   return () => {
     const reasons: string[] = [];
     if (state.draining) reasons.push('shutting down');
     if (!producer.ready || !directory.fresh || !replies.ready) reasons.push('Redis does not answer');
+    if (loop.lagging) reasons.push('the event loop is held up');
     for (const name of directory.missing()) reasons.push(`no worker serves ${name}`);
     return { ready: reasons.length === 0, reasons };
   };

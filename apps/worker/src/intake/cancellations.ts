@@ -24,13 +24,22 @@ export class Cancellations {
     }, REMEMBER_MS);
   }
 
-  async start(subscriber: Redis, onCancel: (requestId: string) => void): Promise<void> {
+  /** @param held the requests that this worker holds work of. */
+  async start(
+    subscriber: Redis,
+    onCancel: (requestId: string) => void,
+    held: () => readonly string[],
+  ): Promise<void> {
     this.#onCancel = onCancel;
     const channel = controlChannel(this.#queue);
     subscriber.on('message', (from: string, requestId: string) => {
       if (from === channel) this.#add(requestId);
     });
     await subscriber.subscribe(channel);
+    // What was said while the connection was broken is read from the tombstones.
+    subscriber.on('ready', () => {
+      this.check(held()).catch(() => undefined);
+    });
   }
 
   has(requestId: string): boolean {

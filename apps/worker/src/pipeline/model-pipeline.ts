@@ -10,6 +10,7 @@ import type { Redis } from 'ioredis';
 import { Arrivals } from '../intake/arrivals.js';
 import { Cancellations } from '../intake/cancellations.js';
 import { type FetchedJob, JobConsumer } from '../intake/job-consumer.js';
+import { requestIdsOf } from '../intake/read-job.js';
 import type { ServedModel } from '../models/served-model.js';
 import { ReplyPublisher } from '../replies/reply-publisher.js';
 import { IdleClock } from '../session/idle-clock.js';
@@ -30,6 +31,8 @@ const SHORTEST_ITEM_MS = 0.001;
 /** Before a worker gives up, what its other sessions run has this long to come to its end, in ms. */
 const LAST_RUNS_MS = 1000;
 const POLL_MS = 10;
+/** Giving back takes a round trip; longer than this, in ms, and Redis is away. */
+const GIVE_BACK_MS = 2000;
 
 /** Why a pipeline can't go on. */
 export interface PipelineFailure {
@@ -166,8 +169,10 @@ export class ModelPipeline {
   }
 
   async start(): Promise<void> {
-    await this.#cancellations.start(this.#context.subscriber, (requestId) =>
-      this.#dispatcher.cancel(requestId),
+    await this.#cancellations.start(
+      this.#context.subscriber,
+      (requestId) => this.#dispatcher.cancel(requestId),
+      () => this.#consumer.heldJobs.flatMap(({ job }) => requestIdsOf(job.data)),
     );
     await this.#consumer.start();
     this.#intake.start();
@@ -178,11 +183,10 @@ export class ModelPipeline {
    * @returns false when a session is still inside a run then: only SIGKILL ends this process.
    */
   async drain(graceMs: number): Promise<boolean> {
-    const deadline = new Promise<void>((resolve) => setTimeout(resolve, graceMs).unref());
-    await Promise.race([this.#finish(), deadline]);
+    await Promise.race([this.#finish(), sleep(graceMs)]);
     this.#dispatcher.stop();
-    await this.#runner.acquit();
-    await this.#giveBack();
+    // While Redis is away nothing can be given back: what is held is found stalled once it is there again.
+    await Promise.race([this.#runner.acquit().then(() => this.#giveBack()), sleep(GIVE_BACK_MS)]);
     this.#watch.stop();
     this.#cancellations.stop();
     await this.#consumer.close();
@@ -204,7 +208,7 @@ export class ModelPipeline {
     await stopped;
     await this.#giveBack(running);
     for (let ms = 0; ms < LAST_RUNS_MS && this.#consumer.held > 0; ms += POLL_MS) {
-      await new Promise((resolve) => setTimeout(resolve, POLL_MS));
+      await sleep(POLL_MS);
     }
     await this.#runner.acquit();
     await this.#giveBack();
@@ -220,4 +224,8 @@ export class ModelPipeline {
     const left = this.#consumer.heldJobs.filter((job) => !except?.has(job));
     await Promise.all(left.map((job) => this.#consumer.giveBack(job).catch(() => undefined)));
   }
+}
+
+function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms).unref());
 }

@@ -1,9 +1,11 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Worker } from 'node:worker_threads';
 import { bytesTensor, type TextEmbeddingManifest } from '@millrace/shared';
 import { expect } from 'chai';
 import { TINY_TOKENIZER } from '../test-support/tiny-tokenizer.js';
+import { prepareItems } from './prepare-items.js';
 import { PreprocessPool } from './preprocess-pool.js';
 import type { Prepared } from './task.js';
 import { TextEmbedding } from './text-embedding.js';
@@ -78,15 +80,34 @@ describe('the text-embedding task', () => {
     const prepare = (overflow: 'truncate' | 'refuse', texts: (string | Uint8Array)[]) => {
       const text = { ...manifest.text, overflow };
       const task = new TextEmbedding({ ...manifest, text }, join(folder, 'tokenizer.json'), pool);
-      return task.prepare(
-        texts.map((one) => ({
-          inputs: new Map([
-            ['text', { datatype: 'BYTES' as const, shape: [], data: bytesTensor('t', [one]).data }],
-          ]),
-        })),
-      );
+      return task.prepare(rawTexts(texts));
     };
+    const rawTexts = (texts: (string | Uint8Array)[]) =>
+      texts.map((one) => ({
+        inputs: new Map([
+          ['text', { datatype: 'BYTES' as const, shape: [], data: bytesTensor('t', [one]).data }],
+        ]),
+      }));
     const LONG = 'the cat '.repeat(100_000);
+
+    it('is asked again, one by one, when its thread died in the middle: all are prepared', async () => {
+      let thread: Worker | undefined;
+      const remember = (started: Worker): void => {
+        thread = started;
+      };
+      process.on('worker', remember);
+      const own = new PreprocessPool(1);
+      const task = new TextEmbedding(manifest, join(folder, 'tokenizer.json'), own);
+      await task.warm();
+      process.off('worker', remember);
+      const failures: Error[] = [];
+      const preparing = prepareItems(task, rawTexts(Array(3000).fill('the cat')), (e) => failures.push(e));
+      await thread?.terminate();
+      const sizes = (await preparing).map((one) => 'size' in one && one.size);
+      expect(failures).to.have.length(1);
+      expect(new Set(sizes)).to.deep.equal(new Set([4]));
+      await own.close();
+    });
 
     it('cuts a text over the limit and says so', async () => {
       const [short, long] = await prepare('truncate', ['the cat', LONG]);

@@ -70,6 +70,8 @@ function counting(): GraphBuilder {
 export interface FaultyOptions {
   batching?: object;
   session?: object;
+  /** Runs take so long, as on a device: `{ runMs, itemMs }`. */
+  simulate?: object;
   /** Shipped models to put beside it, so that one cluster serves all of them. */
   beside?: readonly string[];
 }
@@ -91,6 +93,7 @@ export async function faultyModels(options: FaultyOptions = {}): Promise<TestMod
     outputs: [spec('answer')],
     batching: options.batching ?? {},
     session: { threads: 1, ...options.session },
+    ...(options.simulate ? { simulate: options.simulate } : {}),
   };
   // JSON is YAML.
   await writeFile(join(modelsDir, name, 'model.yaml'), JSON.stringify(manifest));

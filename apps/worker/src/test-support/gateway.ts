@@ -81,9 +81,14 @@ export class TestGateway {
     };
   }
 
+  /** The reply to a request, once it comes. */
+  expect(requestId: string): Promise<Reply> {
+    return new Promise<Reply>((resolve) => this.#waiting.set(requestId, resolve));
+  }
+
   /** Adds job data, sound or not, and resolves with the reply to `requestId`. */
   async send(data: JobData | object, requestId: string): Promise<Reply> {
-    const reply = new Promise<Reply>((resolve) => this.#waiting.set(requestId, resolve));
+    const reply = this.expect(requestId);
     await this.queue.add('predict', data, { jobId: jobId(requestId, 0), priority: 10 });
     return reply;
   }

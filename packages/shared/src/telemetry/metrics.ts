@@ -13,6 +13,14 @@ function redisSeconds(registers: Registry[]): Histogram {
   });
 }
 
+function loopSeconds(registers: Registry[]): Gauge {
+  return new Gauge({
+    name: 'millrace_event_loop_delay_seconds',
+    help: 'Longest time for which the event loop was held up in the last second.',
+    registers,
+  });
+}
+
 /** Every metric name of the gateway, once. */
 export function gatewayMetrics() {
   const registry = new Registry();
@@ -21,6 +29,7 @@ export function gatewayMetrics() {
   return {
     registry,
     redisSeconds: redisSeconds(registers),
+    loopSeconds: loopSeconds(registers),
     requests: new Counter({
       name: 'millrace_requests_total',
       help: 'Requests answered, by model, door and HTTP status.',
@@ -113,6 +122,7 @@ export function workerMetrics() {
   return {
     registry,
     redisSeconds: redisSeconds(registers),
+    loopSeconds: loopSeconds(registers),
     items: new Counter({
       name: 'millrace_worker_items_total',
       help: 'Items settled, by model and outcome (ok, failed, expired, cancelled).',
