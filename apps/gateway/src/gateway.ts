@@ -139,7 +139,7 @@ async function start(
     metrics,
   });
 
-  const records = new IdempotencyRecords(redis, settings.idempotencyKeepMs);
+  const records = new IdempotencyRecords(redis, link, settings.idempotencyKeepMs);
   const idempotency = new Idempotency(records, clock, metrics, logger);
   releasers.push(() => idempotency.stop());
   const answer = answering(infer, idempotency, clock);

@@ -66,6 +66,7 @@ describe('an Idempotency-Key', () => {
     fails = false;
     worker.answered.length = 0;
   });
+  afterEach(() => gate.open());
   after(() => harness.release());
 
   it('gives a retry the first answer, at any gateway, under an id of its own', async () => {
@@ -99,6 +100,21 @@ describe('an Idempotency-Key', () => {
       expect(replayed(retry)).to.equal(true);
     }
     expect(worker.answered).to.have.length(1);
+  });
+
+  it('makes one run of all that is sent under it at once', async () => {
+    const keys = Array.from({ length: 50 }, () => randomUUID());
+    const sent = keys.flatMap((key, i) =>
+      [one, two, one, two, two].map((at) => predict(at, key, { inputs: `text ${i}` })),
+    );
+    const answers = await Promise.all(sent);
+    for (let i = 0; i < keys.length; i++) {
+      const [first, ...others] = answers.slice(5 * i, 5 * i + 5);
+      expect(first?.status).to.equal(200);
+      for (const other of others) expect(other.body).to.deep.equal(first?.body);
+    }
+    expect(answers.filter(replayed)).to.have.length(200);
+    expect(worker.answered.reduce((items, part) => items + part.count, 0)).to.equal(50);
   });
 
   it('lets a retry wait no longer than it said', async () => {
@@ -265,6 +281,30 @@ describe('an Idempotency-Key', () => {
     expect(refused.status).to.equal(503);
     expect(refused.body.code).to.equal('queue_unavailable');
     expect(refused.headers.get('retry-after')).to.equal('1');
+  });
+
+  it('is refused with 503 while Redis is silent, and what waits goes on waiting', async () => {
+    const proxy = await new RedisProxy().open();
+    harness.onRelease(() => proxy.cut());
+    const gateway = await harness.gateway({ redisUrl: proxy.url, models: [model] });
+    gate.close();
+    const arrived = gate.arrived;
+    const key = randomUUID();
+    const first = predict(two, key);
+    await until('the first runs', () => gate.arrived > arrived);
+    const waits = predict(gateway, key);
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    proxy.freeze();
+    await until('the gateway notices', async () => !(await fetch(`${gateway.url}/v2/health/ready`)).ok);
+    const runs = await predict(gateway, randomUUID());
+    gate.open();
+    expect(runs.status).to.equal(503);
+    expect(runs.body.code).to.equal('queue_unavailable');
+    const { body } = await first;
+    // The link is made anew.
+    const answer = await waits;
+    expect(answer.status).to.equal(200);
+    expect(answer.body).to.deep.equal(body);
   });
 
   for (const [name, key] of [

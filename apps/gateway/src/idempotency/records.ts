@@ -1,3 +1,4 @@
+import type { LinkWatch } from '@millrace/shared';
 import type { Redis } from 'ioredis';
 import type { Answer } from '../http/respond.js';
 
@@ -49,16 +50,19 @@ return 0`;
 /** The records in Redis, each changed in one step. */
 export class IdempotencyRecords {
   readonly #redis: Redis;
+  readonly #link: LinkWatch;
   readonly #keepMs: number;
 
-  constructor(redis: Redis, keepMs: number) {
+  constructor(redis: Redis, link: LinkWatch, keepMs: number) {
     this.#redis = redis;
+    this.#link = link;
     this.#keepMs = keepMs;
   }
 
   /** Takes the record if nobody has it; otherwise tells what it says. */
   async claim({ key, running }: Claim): Promise<IdempotencyRecord | undefined> {
     for (;;) {
+      this.#requireLink();
       if (await this.#redis.set(key, running, 'PX', LEASE_MS, 'NX')) return undefined;
       const held = await this.#redis.getBuffer(key);
       // Gone in between: the next try decides.
@@ -72,6 +76,7 @@ export class IdempotencyRecords {
 
   /** Keeps the answer; what is returned was stored earlier and counts instead. */
   async finish({ key, fingerprint }: Claim, answer: Answer): Promise<Answer | undefined> {
+    this.#requireLink();
     const record = encodeDone(fingerprint, answer);
     const earlier = await this.#redis.callBuffer('EVAL', FINISH, 1, key, fingerprint, record, this.#keepMs);
     if (!Buffer.isBuffer(earlier)) return undefined;
@@ -86,7 +91,13 @@ export class IdempotencyRecords {
 
   /** Whether the same request still runs, whoever runs it. */
   async isRunning({ key, fingerprint }: Claim): Promise<boolean> {
+    this.#requireLink();
     return (await this.#redis.getrange(key, 0, FINGERPRINT_END - 1)) === `r${fingerprint}`;
+  }
+
+  /** A Redis that is silent isn't waited for. */
+  #requireLink(): void {
+    if (!this.#link.answering) throw new Error('Redis does not answer.');
   }
 }
 
