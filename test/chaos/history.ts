@@ -68,3 +68,6 @@ export interface Excuse {
   /** Whether processes may die of it by themselves. */
   readonly kills?: boolean;
 }
+
+/** Statuses that refuse a request at the door: it was never accepted. */
+export const REFUSALS: readonly number[] = [429, 503];

@@ -1,12 +1,17 @@
-import type { Excuse, FaultRecord, History, RequestRecord, Span } from './history.js';
+import {
+  type Excuse,
+  type FaultRecord,
+  type History,
+  REFUSALS,
+  type RequestRecord,
+  type Span,
+} from './history.js';
 import { recovery } from './recovery.js';
 
 /** An answer may come this long after its deadline. */
 const LATE_MS = 1000;
 /** Outside of outages of Redis, this share of accepted requests must get values. */
 const LEAST_VALUES = 0.995;
-/** Statuses that refuse a request at the door: it was never accepted. */
-const REFUSALS: readonly number[] = [429, 503];
 const SHOWN_PROBLEMS = 20;
 
 export interface Verdict {

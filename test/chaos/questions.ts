@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type FaultyItem, faultyInput, OUT_OF_RANGE } from '#worker/test-support/faulty-model.js';
+import { type FaultyItem, FOREVER, faultyInput, OUT_OF_RANGE } from '#worker/test-support/faulty-model.js';
 import { nearest, type References, SAME_ANSWER } from '../support/load.js';
 import { distance, MINILM } from '../support/minilm.js';
 import type { Random } from '../support/random.js';
@@ -69,7 +69,7 @@ export class Questions {
   }
 
   /** Faulty-model items of which those `at` these places do `harm`. */
-  harmful(
+  #harmful(
     kind: string,
     count: number,
     at: readonly number[],
@@ -96,7 +96,13 @@ export class Questions {
   poison(): Question {
     const count = 8 + Math.floor(this.#random() * 25);
     const at = Math.floor(this.#random() * count);
-    return this.harmful('poison', count, [at], { index: OUT_OF_RANGE }, ['inference_failed']);
+    return this.#harmful('poison', count, [at], { index: OUT_OF_RANGE }, ['inference_failed']);
+  }
+
+  hanging(): Question {
+    return this.#harmful('hanging', 4, [Math.floor(this.#random() * 4)], { spins: FOREVER }, [
+      'item_quarantined',
+    ]);
   }
 
   #identity(kind: string, count: number, bytes: number): Question {

@@ -25,7 +25,9 @@ const WARM_UP_MS = 2000;
 /** Load goes on after the faults until throughput is back, at most this long, in ms. */
 const AFTERWARDS_MS = 10_500;
 const POLL_MS = 500;
-const LONGEST_WAIT_MS = 10_000;
+const LONGEST_WAIT_MS = 30_000;
+/** What is served here runs for milliseconds. */
+const MAX_RUN_MS = 1500;
 const IDEMPOTENCY_KEEP_MS = 30_000;
 
 export interface ChaosPlan {
@@ -68,6 +70,7 @@ export async function runChaos(plan: ChaosPlan): Promise<ChaosResult> {
           MILLRACE_LOG_LEVEL: 'warn',
           // Three workers share the machine: one thread a model each is more than it has cores.
           MILLRACE_SESSION_THREADS: '1',
+          MILLRACE_MAX_RUN_MS: String(MAX_RUN_MS),
           MILLRACE_IDEMPOTENCY_KEEP_MS: String(IDEMPOTENCY_KEEP_MS),
         },
         now,

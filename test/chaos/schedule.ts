@@ -3,6 +3,9 @@ import type { Random } from '../support/random.js';
 import { between, type Fault, type Scene, type Victim } from './fault.js';
 import type { History } from './history.js';
 
+/** Between two faults of one kind of victim, in ms: two outages without a pause would be one long one. */
+const PAUSE_MS = 1500;
+
 export interface Planned {
   /** Milliseconds after the faults began. */
   readonly at: number;
@@ -39,7 +42,10 @@ export async function bringAbout(
     const lane = lanes.get(fault.on) ?? Promise.resolve();
     lanes.set(
       fault.on,
-      lane.then(() => bringOne(fault, scene, history, now, say)),
+      lane.then(async () => {
+        await bringOne(fault, scene, history, now, say);
+        await sleep(PAUSE_MS);
+      }),
     );
     // A lane that has fallen behind holds up the schedule: piled up, its faults would follow without a pause.
     await lane;

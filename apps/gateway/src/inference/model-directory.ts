@@ -4,6 +4,7 @@ import {
   MillraceError,
   type ModelDescription,
   queueName,
+  REGISTRY_ANNOUNCEMENTS_KEY,
   type RedisClock,
   readRegistry,
   type WorkerAnnouncement,
@@ -18,6 +19,11 @@ const FRESH_MS = 3 * REFRESH_MS;
 /** A version whose workers are gone this long, in ms, gives way to one that is served. */
 const FORGET_MS = 10 * 60_000;
 const NO_WORKER_RETRY_SECONDS = 2;
+/**
+ * When the announcements of all workers lapse at once, it was Redis that was away or took no writes, far more
+ * likely than that all have died: they have this long to announce themselves again, in ms.
+ */
+const LAPSE_MS = 3000;
 
 interface KnownVersion {
   description: ModelDescription;
@@ -47,6 +53,8 @@ export class ModelDirectory {
   readonly #logger: Logger;
   readonly #models = new Map<string, Map<string, KnownVersion>>();
   #readAt = Number.NEGATIVE_INFINITY;
+  /** The first of the readings in a row that found no worker alive, in ms of the monotonic clock. */
+  #lapsedAt: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
@@ -91,6 +99,8 @@ export class ModelDirectory {
   async refresh(): Promise<void> {
     const workers = await readRegistry(this.#redis, this.#clock.now());
     this.#readAt = performance.now();
+    if (workers.length > 0) this.#lapsedAt = undefined;
+    else if (await this.#justLapsed()) return;
     for (const known of this.#all()) {
       Object.assign(known, NONE);
     }
@@ -171,6 +181,14 @@ export class ModelDirectory {
       const versions = this.#models.get(name);
       return !versions || ![...versions.values()].some((known) => known.serving > 0);
     });
+  }
+
+  /** Whether nobody is alive by the registry, but workers served until a moment ago and did not withdraw. */
+  async #justLapsed(): Promise<boolean> {
+    if (!this.#all().some(({ serving }) => serving > 0)) return false;
+    if ((await this.#redis.hlen(REGISTRY_ANNOUNCEMENTS_KEY)) === 0) return false;
+    this.#lapsedAt ??= performance.now();
+    return performance.now() - this.#lapsedAt < LAPSE_MS;
   }
 
   #all(): KnownVersion[] {
