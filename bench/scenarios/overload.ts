@@ -21,6 +21,8 @@ const CONNECTIONS = 6000;
 /** More clients answer more, until there is nothing more to gain: that is the capacity. */
 const CLIENTS = 256;
 const PEAK_SECONDS = 10;
+/** By then the queue is as long as it gets, and what serves it has the memory that this takes. */
+const WARM_UP_SECONDS = 10;
 /** A generator that sent less than this of what it should was the limit itself. */
 const LEAST_SENT = 0.95;
 /** What memory may grow by from the first third of the load to the last. */
@@ -64,9 +66,10 @@ async function measure(
   bench.say(`  ${side}, ${CLIENTS} clients: ${peak.requestsPerSecond.toFixed(0)} requests/s`);
   const rate = TIMES * peak.requestsPerSecond;
   let sampler: Sampler | undefined;
-  const load = await openLoad(bench, target, rate, {
+  const load = await openLoad(bench, { ...target, bodies: target.bodies.map(withWait) }, rate, {
     seed: 1,
     connections: CONNECTIONS,
+    warmUpSeconds: WARM_UP_SECONDS,
     onMeasuring: () => {
       sampler = new Sampler(SAMPLE_MS, () =>
         Object.fromEntries(Object.entries(target.pids).map(([name, pid]) => [name, residentMb(pid)])),
@@ -120,19 +123,16 @@ async function serveDevice(bench: Bench): Promise<Target & Pick<Served, 'pids'>>
     url: predictUrl(served, DEVICE),
     pids: served.pids,
     ...IDENTITY_REQUESTS,
-    bodies: IDENTITY_REQUESTS.bodies.map(withWait),
     deadlineMs: WAIT_MS + GRACE_MS,
   };
 }
 
 async function serveMinilm(bench: Bench, sentences: SentenceLoad): Promise<Target & Pick<Served, 'pids'>> {
   const served = await serve(bench, { models: [MINILM] });
-  const { bodies, ...requests } = sentences.requests();
   return {
     url: predictUrl(served, MINILM),
     pids: served.pids,
-    bodies: bodies.map(withWait),
-    ...requests,
+    ...sentences.requests(),
     deadlineMs: WAIT_MS + GRACE_MS,
   };
 }

@@ -7,6 +7,8 @@ import { SentenceLoad } from '../serve/sentence-load.js';
 import { CLIENTS } from '../serve/sustained.js';
 
 const EACH = 2;
+/** A gateway is ready once it has heard of the workers. */
+const READY_MS = 30_000;
 
 /** What was replaced, how it ended, and how long the new one took to serve. */
 interface Replacement {
@@ -24,16 +26,21 @@ async function replace(
   const began = performance.now();
   old.kill('SIGTERM');
   const ended = await old.ended;
+  // A worker says that it is up when it serves; a gateway when it listens.
   const fresh =
     kind === 'gateway'
       ? await cluster.addGateway({ MILLRACE_PORT: new URL(old.url).port })
       : await cluster.addWorker();
-  await untilReady(fresh.url);
+  if (kind === 'gateway') await untilReady(fresh.url);
   return [fresh, { kind, ended, seconds: (performance.now() - began) / 1000 }];
 }
 
+/** @throws Error when it does not get ready. */
 async function untilReady(url: string): Promise<void> {
+  const deadline = performance.now() + READY_MS;
   while (!(await fetch(`${url}/v2/health/ready`).catch(() => undefined))?.ok) {
+    if (performance.now() > deadline)
+      throw new Error(`the gateway at ${url} is not ready after ${READY_MS} ms`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

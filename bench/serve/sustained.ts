@@ -39,14 +39,26 @@ export async function openLoad(
   bench: Bench,
   { pids, ...target }: Target,
   requestsPerSecond: number,
-  options: { seed: number; connections?: number; seconds?: number; onMeasuring?: () => void },
+  options: {
+    seed: number;
+    connections?: number;
+    warmUpSeconds?: number;
+    seconds?: number;
+    onMeasuring?: () => void;
+  },
 ): Promise<Measured> {
-  const { seed, connections = OPEN_CONNECTIONS, seconds, onMeasuring } = options;
+  const {
+    seed,
+    connections = OPEN_CONNECTIONS,
+    warmUpSeconds = WARM_UP_SECONDS,
+    seconds,
+    onMeasuring,
+  } = options;
   return await bench.load(
     {
       ...target,
       loop: { kind: 'open', requestsPerSecond, connections, seed },
-      warmUpSeconds: WARM_UP_SECONDS,
+      warmUpSeconds,
       ...(seconds === undefined ? {} : { seconds }),
     },
     pids,
