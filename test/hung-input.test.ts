@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { BULL_PREFIX, connectRedis, queueName } from '@millrace/shared';
 import { Queue } from 'bullmq';
 import { expect } from 'chai';
-import { FOREVER, faultyInput, faultyModels } from '#worker/test-support/faulty-model.js';
+import { type FaultyItem, FOREVER, faultyInput, faultyModels } from '#worker/test-support/faulty-model.js';
 import type { TestModels } from '#worker/test-support/models.js';
 import { predict, until } from './support/client.js';
 import { Cluster, type ClusterProcess } from './support/cluster.js';
@@ -37,7 +37,10 @@ describe('an input that hangs the model', function () {
   }
 
   before(async () => {
-    models = await faultyModels({ batching: { planner: 'padding', windowMs: 20, closeEarly: 'never' } });
+    models = await faultyModels({
+      session: { threads: 2 },
+      batching: { planner: 'padding', windowMs: 20, closeEarly: 'never' },
+    });
     cluster = await Cluster.start({
       models: [models.name],
       workers: 2,
@@ -103,6 +106,40 @@ describe('an input that hangs the model', function () {
     expect(deaths).to.deep.equal(['SIGKILL', 'SIGKILL']);
     const after = await predict(cluster.url, models.name, faultyInput({ value: 8 }));
     expect(after.outputs).to.deep.equal([{ answer: [8] }]);
+  });
+});
+
+describe('a run that outlasts the grace of a worker that is told to stop', function () {
+  this.timeout(60_000);
+
+  it('is ended with it and done elsewhere, as is what waited behind it', async () => {
+    const models = await faultyModels();
+    const cluster = await Cluster.start({
+      models: [models.name],
+      env: { MILLRACE_MODELS_DIR: models.modelsDir, MILLRACE_GRACE_MS: '300' },
+    });
+    try {
+      const ask = (item: FaultyItem) =>
+        predict(cluster.url, models.name, faultyInput(item), { waitMs: DEADLINE_MS });
+      const [worker] = cluster.workers;
+      // Some seconds.
+      const long = ask({ value: 1, spins: 2_000_000 });
+      await until(async () => {
+        const text = await (await fetch(`${worker?.url}/metrics`)).text();
+        return /^millrace_worker_sessions_busy\{.*\} 1$/m.test(text);
+      });
+      const behind = Array.from({ length: 10 }, (_, i) => ask({ value: i }));
+      await cluster.addWorker();
+      worker?.kill('SIGTERM');
+      expect(await worker?.ended).to.equal('SIGKILL');
+      const answers = await Promise.all([long, ...behind]);
+      expect(answers.map(({ outputs }) => outputs[0])).to.deep.equal(
+        [1, ...behind.keys()].map((value) => ({ answer: [value] })),
+      );
+    } finally {
+      await cluster.stop();
+      await models.remove();
+    }
   });
 });
 

@@ -211,9 +211,14 @@ async function start(
     logger.fatal({ err: error }, 'this worker cannot go on');
     leave();
     const givenUp = Promise.all(pipelines.map((pipeline) => pipeline.giveUp(hung)));
-    // From now on it counts as dead, as it will be.
-    const done = givenUp.then(() => (hung ? withdraw(redis, id) : undefined)).catch(() => undefined);
-    await Promise.race([done, new Promise((resolve) => setTimeout(resolve, GIVE_UP_MS))]);
+    const done = givenUp.then(async () => {
+      if (!hung) return;
+      // From now on it counts as dead, as it will be.
+      clearInterval(announcing);
+      await withdraw(redis, id);
+    });
+    const late = new Promise((resolve) => setTimeout(resolve, GIVE_UP_MS));
+    await Promise.race([done.catch(() => undefined), late]);
     return { error, hung: hung !== undefined };
   };
   const preprocessFailed = preprocess.failed.then((error) => ({ error, hung: undefined }));

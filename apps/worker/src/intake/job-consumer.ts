@@ -49,6 +49,7 @@ class TolerantWorker extends Worker {
  */
 export class JobConsumer {
   readonly #worker: TolerantWorker;
+  readonly #redis: Redis;
   readonly #held = new Map<string, FetchedJob>();
   readonly #renewing: NodeJS.Timeout;
   readonly #onLocksLost: (count: number) => void;
@@ -64,6 +65,7 @@ export class JobConsumer {
     events: { onLocksLost(count: number): void; onError(error: Error): void },
   ) {
     this.#onLocksLost = events.onLocksLost;
+    this.#redis = redis;
     this.#worker = new TolerantWorker(queue, null, {
       connection: redis,
       prefix: BULL_PREFIX,
@@ -150,6 +152,11 @@ export class JobConsumer {
   /** Gives an unstarted job back to the front of its class. */
   async giveBack({ job, token }: FetchedJob): Promise<void> {
     await this.#settle(job, () => job.moveToWait(token));
+  }
+
+  /** Wakes a worker that waits for jobs: giving one back doesn't. */
+  async wakeAnother(): Promise<void> {
+    await this.#redis.zadd(this.#worker.toKey('marker'), 0, '0');
   }
 
   /** Stops renewing a job's lock without settling it: it is found stalled and run again. */

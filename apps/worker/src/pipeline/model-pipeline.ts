@@ -222,7 +222,9 @@ export class ModelPipeline {
 
   async #giveBack(except?: ReadonlySet<FetchedJob>): Promise<void> {
     const left = this.#consumer.heldJobs.filter((job) => !except?.has(job));
+    if (left.length === 0) return;
     await Promise.all(left.map((job) => this.#consumer.giveBack(job).catch(() => undefined)));
+    await this.#consumer.wakeAnother().catch(() => undefined);
   }
 }
 
