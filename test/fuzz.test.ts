@@ -1,8 +1,10 @@
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { expect } from 'chai';
 import { parseAnswers } from './fuzz/answers.js';
 import { caseOf } from './fuzz/cases.js';
 import { fuzz } from './fuzz/fuzz.js';
 import { faultOf } from './fuzz/judge.js';
+import { Lane } from './fuzz/lane.js';
 
 const REQUESTS = 10_000;
 
@@ -55,6 +57,54 @@ describe("the fuzzer's judge", () => {
     ]) {
       expect(parseAnswers(Buffer.from(wrong)).fault, wrong).to.be.a('string');
     }
+  });
+});
+
+describe("the fuzzer's lane", () => {
+  const ok = answer(200, '{}', 'application/json').toString();
+  const servers: Server[] = [];
+  after(() => {
+    for (const server of servers) server.close();
+  });
+
+  /** What it finds in a server that does this with each connection. */
+  async function found(serve: (socket: Socket) => void, raw = false): Promise<string | undefined> {
+    const server = createServer((socket) => {
+      socket.on('error', () => undefined).once('data', () => serve(socket));
+    });
+    servers.push(server);
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const lane = new Lane('127.0.0.1', (server.address() as AddressInfo).port);
+    const { methods, ...request } = caseOf(1, 0);
+    const reply = await lane.send({ ...request, raw, ...(raw ? {} : { methods: ['GET'] }) });
+    lane.close();
+    return reply.fault;
+  }
+
+  it('takes one whole answer, and for what may be no request none at all', async () => {
+    expect(await found((socket) => socket.write(ok))).to.equal(undefined);
+    expect(await found((socket) => socket.end(), true)).to.equal(undefined);
+  });
+
+  it('finds no answer, half of one, one too many, and what is no HTTP', async () => {
+    expect(await found((socket) => socket.destroy())).to.contain('without an answer');
+    expect(await found((socket) => socket.end(ok.slice(0, -1)))).to.contain('in the middle');
+    expect(await found((socket) => socket.write(ok + ok))).to.contain('more came');
+    expect(await found((socket) => socket.write('oops\r\n\r\n'))).to.contain('a status line');
+    expect(await found((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\n'), true)).to.contain(
+      'without a length',
+    );
+  });
+
+  it('finds a connection that stays open when its client has no more to say', async () => {
+    const open = createServer({ allowHalfOpen: true }, (socket) => {
+      socket.on('error', () => undefined).resume();
+    });
+    servers.push(open);
+    await new Promise<void>((resolve) => open.listen(0, '127.0.0.1', resolve));
+    const lane = new Lane('127.0.0.1', (open.address() as AddressInfo).port);
+    const { methods: _, ...request } = caseOf(1, 0);
+    expect((await lane.send({ ...request, raw: true })).fault).to.contain('not closed');
   });
 });
 

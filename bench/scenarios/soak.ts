@@ -21,7 +21,7 @@ const MINUTES = 30;
 /** Of the rate that can be sustained. */
 const SHARE = 0.8;
 /** So many samples, whatever the time. */
-const SAMPLES = 360;
+const SAMPLES = 120;
 const LEAST_SAMPLE_MS = 1000;
 /** Share of the time in which heaps and the jobs that are kept may still fill up. */
 const FILLING_SHARE = 0.2;
