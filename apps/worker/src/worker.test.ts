@@ -173,6 +173,20 @@ describe('a worker', () => {
     expect(header.items[0]).to.deep.include({ status: 'failed', code: 'internal' });
   });
 
+  it('answers the other parts of a job with a part whose payload is gone', async () => {
+    const { gateway, start } = await model();
+    const [given, waiting] = [randomUUID(), randomUUID()];
+    const key = payloadKey(gateway.queueName, given, 0);
+    const parts = [
+      ...gateway.job(indices(1), { requestId: given, payload: { key, bytes: 100 } }).parts,
+      ...gateway.job(indices(2), { requestId: waiting }).parts,
+    ];
+    const reply = gateway.send({ ...gateway.job(indices(0)), parts }, waiting);
+    await start();
+    expect(values((await reply).outputs)).to.deep.equal([30]);
+    await until(async () => (await gateway.queue.getActiveCount()) === 0);
+  });
+
   it('fetches again after Redis refused to hand out jobs, and is not ready while it does', async () => {
     const { gateway, connection, start } = await model();
     const worker = await start();

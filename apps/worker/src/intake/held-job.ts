@@ -7,7 +7,7 @@ import {
   splitItems,
   type Tensor,
 } from '@millrace/shared';
-import type { ItemOutput, Prepared, RawInput, RawItem } from '../tasks/task.js';
+import type { ItemFault, ItemOutput, Prepared, RawInput, RawItem } from '../tasks/task.js';
 import type { FetchedJob } from './job-consumer.js';
 
 /** One item of a part that this worker holds. */
@@ -52,6 +52,8 @@ export class HeldPart {
   readonly items: HeldItem[];
   readonly stamps: Stamps = {};
   readonly batches = new Set<string>();
+  /** Why none of its items can be run. */
+  fault: ItemFault | undefined;
   #open: number;
 
   constructor(
@@ -126,5 +128,10 @@ export class HeldJob {
     const part = new HeldPart(this, data, inputs, this.fetched.stalled > 0);
     this.parts.push(part);
     return part;
+  }
+
+  /** A part whose inputs are not to be had: the other parts of its job are no worse for it. */
+  addFaultyPart(data: Part, fault: ItemFault): void {
+    this.addPart(data, []).fault = fault;
   }
 }

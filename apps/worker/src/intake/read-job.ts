@@ -13,8 +13,9 @@ import { HeldJob } from './held-job.js';
 import type { FetchedJob } from './job-consumer.js';
 
 /**
- * Validates a fetched job again (another tool may have written it) and reads its tensors.
- * @throws MillraceError when the job can't be understood or its payload is gone.
+ * Validates a fetched job again (another tool may have written it) and reads its tensors. A part whose inputs
+ * make no sense, or are gone because its request was given up, is faulty by itself.
+ * @throws MillraceError when the job can't be understood.
  */
 export async function readJob(fetched: FetchedJob, model: ModelDescription, redis: Redis): Promise<HeldJob> {
   const data = parseJobData(fetched.job.data);
@@ -25,7 +26,14 @@ export async function readJob(fetched: FetchedJob, model: ModelDescription, redi
   }
   const held = new HeldJob(fetched, data);
   const queue = queueName(data.model, data.version);
-  for (const part of data.parts) held.addPart(part, await readInputs(queue, part, redis));
+  for (const part of data.parts) {
+    try {
+      held.addPart(part, await readInputs(queue, part, redis));
+    } catch (error) {
+      if (!(error instanceof MillraceError)) throw error;
+      held.addFaultyPart(part, { code: error.code, message: error.message });
+    }
+  }
   return held;
 }
 

@@ -169,7 +169,8 @@ export class IntakeLoop {
     if (item.part.data.deadlineAt < now) this.parts.settler.settle(item, { status: 'expired' });
     else if (this.parts.cancellations.has(item.part.data.requestId)) {
       this.parts.settler.settle(item, { status: 'cancelled' });
-    } else return true;
+    } else if (item.part.fault) this.parts.settler.settle(item, { status: 'failed', ...item.part.fault });
+    else return true;
     return false;
   }
 

@@ -7,11 +7,22 @@ const retryStrategy = (): number => 100;
 /** A peer that does not even answer the connect, in ms. */
 const CONNECT_MS = 3000;
 
+/** A connection to a replica is made anew no more often than this, in ms. */
+const READ_ONLY_MS = 2000;
+
 /**
  * A master that became a replica refuses writes for good; a new connection may lead to the new master. Its refused
  * command is not sent again: it fails, and its caller says so.
  */
-const reconnectOnError = (error: Error): boolean => error.message.startsWith('READONLY');
+function reconnectOnReadOnly(): (error: Error) => boolean {
+  let triedAt = Number.NEGATIVE_INFINITY;
+  return (error) => {
+    if (!error.message.startsWith('READONLY')) return false;
+    if (performance.now() - triedAt < READ_ONLY_MS) return false;
+    triedAt = performance.now();
+    return true;
+  };
+}
 
 /**
  * Connections differ in what they do while Redis is away:
@@ -34,7 +45,7 @@ export function connectRedis(url: string, role: ConnectionRole, name: string): R
   const options: RedisOptions = {
     ...ROLE_OPTIONS[role],
     retryStrategy,
-    reconnectOnError,
+    reconnectOnError: reconnectOnReadOnly(),
     connectTimeout: CONNECT_MS,
     connectionName: `millrace-${name}`,
   };
