@@ -43,13 +43,17 @@ export const overload: Scenario = {
   async run(bench) {
     const tally = new Tally();
     const sentences = await SentenceLoad.prepare(bench);
-    const parts = [
-      ...(await measure(bench, tally, 'device', 0.95, await serveDevice(bench))),
-      ...(await measure(bench, tally, 'minilm', 0.7, await serveMinilm(bench, sentences))),
-    ];
+    const device = await measure(bench, tally, 'device', 0.95, await serveDevice(bench));
+    const minilm = await measure(bench, tally, 'minilm', 0.7, await serveMinilm(bench, sentences));
     tally.note(`device is a simulated device: ${JSON.stringify(SIMULATE)}`);
     tally.note('each side was loaded once, for as long as --seconds says');
-    return tally.outcome(parts, { times: TIMES, waitMs: WAIT_MS, simulate: SIMULATE });
+    const parts = [...device.parts, ...minilm.parts];
+    return tally.outcome(parts, {
+      times: TIMES,
+      waitMs: WAIT_MS,
+      simulate: SIMULATE,
+      outcomes: { device: device.outcomes, minilm: minilm.outcomes },
+    });
   },
 };
 
@@ -60,7 +64,7 @@ async function measure(
   side: string,
   bar: number,
   target: Target & Pick<Served, 'pids'>,
-): Promise<Part[]> {
+): Promise<{ parts: Part[]; outcomes: Record<string, number> }> {
   const peak = await closedPeak(bench, target, { clients: CLIENTS, seconds: PEAK_SECONDS });
   tally.add(`${side} peak`, peak);
   bench.say(`  ${side}, ${CLIENTS} clients: ${peak.requestsPerSecond.toFixed(0)} requests/s`);
@@ -91,13 +95,14 @@ async function measure(
     p50Ms: latencyMs.p50,
     p99Ms: latencyMs.p99,
     sentTimes: sentShare * TIMES,
+    refusedP90Ms: refusedMs.p90,
     refusedP99Ms: refusedMs.p99,
     refusedMostMs: refusedMs.max,
     expiredShare: (failures['504'] ?? 0) / (answered + failed),
   };
   for (const [name, value] of Object.entries(figures)) tally.figure(`${side} overload`, name, value);
   bench.say(`  ${side}, ${rate.toFixed(0)} arrivals/s: ${goodput.toFixed(0)} answered in time`);
-  return [
+  const parts = [
     { name: `${side}: answers in time, of the peak`, ratio: goodput / peak.requestsPerSecond, bar },
     { name: `${side}: ${REFUSAL_MS} ms / p99 of refusals`, ratio: REFUSAL_MS / refusedMs.p99, bar: 1 },
     ...Object.entries(memory).map(([name, series]) => ({
@@ -106,6 +111,7 @@ async function measure(
       bar: 1,
     })),
   ];
+  return { parts, outcomes: { 200: answered, ...failures } };
 }
 
 async function serveDevice(bench: Bench): Promise<Target & Pick<Served, 'pids'>> {

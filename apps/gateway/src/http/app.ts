@@ -35,7 +35,13 @@ export function createApp(options: AppOptions): Express {
   app.set('case sensitive routing', true);
   app.use(requestContext({ clock, logger, metrics, state, doorOf }));
   // Doors first: theirs are the paths that are asked thousands of times a second.
-  for (const door of options.doors) app.use(door);
+  const onError = errorHandler(clock, logger);
+  for (const door of options.doors) {
+    // At the door itself: an error that leaves a router waits (setImmediate) until all sockets that have something
+    // to read were read, and under overload those are hundreds.
+    door.use(onError);
+    app.use(door);
+  }
   app.use(options.health);
   app.use(options.dashboard.path, options.dashboard.router);
   const metricsHandlers = [options.metricsRoute];
@@ -43,7 +49,7 @@ export function createApp(options: AppOptions): Express {
   app.route('/metrics').get(metricsHandlers).all(methodNotAllowed('GET'));
   app.use(authenticate(keys));
   app.use(notFound);
-  app.use(errorHandler(clock, logger));
+  app.use(onError);
   return app;
 }
 
