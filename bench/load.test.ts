@@ -180,10 +180,10 @@ describe("the generator's recorder", () => {
     const early = performance.now() - 1;
     recorder.begin();
     const within = performance.now();
-    recorder.answer(200, { since: early, bodyIndex: 0 }, undefined);
+    recorder.answer(200, { since: early, sentAt: early, bodyIndex: 0 }, undefined);
     recorder.end();
-    recorder.answer(200, { since: within, bodyIndex: 0 }, undefined);
-    recorder.answer(429, { since: within, bodyIndex: 0 }, undefined);
+    recorder.answer(200, { since: within, sentAt: within, bodyIndex: 0 }, undefined);
+    recorder.answer(429, { since: within, sentAt: within, bodyIndex: 0 }, undefined);
     const { answered, failures, itemsPerSecond, requestsPerSecond } = recorder.report();
     expect(answered).to.equal(1);
     expect(failures).to.deep.equal({ 429: 1 });
@@ -194,10 +194,10 @@ describe("the generator's recorder", () => {
     const recorder = new Recorder({ ...spec({ kind: 'closed', connections: 1 }), deadlineMs: 500 });
     recorder.begin();
     const now = performance.now();
-    recorder.answer(200, { since: now, bodyIndex: 0 }, undefined);
-    recorder.answer(200, { since: now - 600, bodyIndex: 0 }, undefined);
-    recorder.answer(429, { since: now - 600, bodyIndex: 0, serverMs: 4 }, undefined);
-    recorder.answer(504, { since: now, bodyIndex: 0, serverMs: 2000 }, undefined);
+    recorder.answer(200, { since: now, sentAt: now, bodyIndex: 0 }, undefined);
+    recorder.answer(200, { since: now - 600, sentAt: now - 600, bodyIndex: 0 }, undefined);
+    recorder.answer(429, { since: now - 600, sentAt: now - 600, bodyIndex: 0, serverMs: 4 }, undefined);
+    recorder.answer(504, { since: now, sentAt: now, bodyIndex: 0, serverMs: 2000 }, undefined);
     const { answered, pastDeadline, refusedMs, failures } = recorder.report();
     expect([answered, pastDeadline]).to.deep.equal([2, 1]);
     expect(refusedMs.max).to.be.closeTo(4, 0.01);
@@ -207,11 +207,11 @@ describe("the generator's recorder", () => {
   it('counts a closed loop by answer', () => {
     const recorder = new Recorder(spec({ kind: 'closed', connections: 1 }));
     const early = performance.now() - 1;
-    recorder.answer(200, { since: early, bodyIndex: 0 }, undefined);
+    recorder.answer(200, { since: early, sentAt: early, bodyIndex: 0 }, undefined);
     recorder.begin();
-    recorder.answer(200, { since: early, bodyIndex: 0 }, undefined);
+    recorder.answer(200, { since: early, sentAt: early, bodyIndex: 0 }, undefined);
     recorder.end();
-    recorder.answer(200, { since: early, bodyIndex: 0 }, undefined);
+    recorder.answer(200, { since: early, sentAt: early, bodyIndex: 0 }, undefined);
     expect(recorder.report().answered).to.equal(1);
   });
 
@@ -226,7 +226,11 @@ describe("the generator's recorder", () => {
     recorder.begin();
     // Answers that took 1 to 1000 s, or nearly so.
     for (let i = 1; i <= 100; i++)
-      recorder.answer(200, { since: performance.now() - i * 1000, bodyIndex: 0 }, undefined);
+      recorder.answer(
+        200,
+        { since: performance.now() - i * 1000, sentAt: performance.now() - i * 1000, bodyIndex: 0 },
+        undefined,
+      );
     recorder.end();
     const { p50, p99 } = recorder.report().latencyMs;
     expect(p50 / 50_000).to.be.closeTo(1, 0.002);

@@ -6,7 +6,7 @@ import {
   residentMb,
   Sampler,
   type Series,
-  thirdsRatio,
+  thirdsOf,
 } from './run/samples.js';
 
 const series = (value: (second: number) => number, seconds = 100): Series => {
@@ -33,8 +33,9 @@ describe("the bench's samples", () => {
   });
 
   it('are compared by thirds, and from a moment on', () => {
-    expect(thirdsRatio(series((second) => (second < 50 ? 100 : 120)))).to.be.closeTo(1.2, 1e-9);
-    expect(thirdsRatio(series(() => 7))).to.equal(1);
+    const step = series((second) => (second < 50 ? 100 : 120));
+    expect(thirdsOf(step)).to.deep.equal({ first: 100, last: 120 });
+    expect(thirdsOf({ at: [0], values: [7] })).to.deep.equal({ first: 7, last: 7 });
     expect(
       afterSeconds(
         series((second) => second),

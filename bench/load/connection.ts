@@ -27,6 +27,8 @@ export class Connection {
   /** Set by whoever sends: which body, and when its latency counts from. */
   bodyIndex = 0;
   since = 0;
+  /** When its request was sent; later than `since` where the generator was late. */
+  sentAt = 0;
   #socket: Socket | undefined;
   readonly #parser = new ResponseParser();
   #inFlight = false;
@@ -54,6 +56,7 @@ export class Connection {
 
   send(request: Buffer, keep: boolean): void {
     this.#inFlight = true;
+    this.sentAt = performance.now();
     this.#keep = keep;
     this.#parser.expect(keep);
     this.#socket?.write(request);

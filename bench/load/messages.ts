@@ -11,7 +11,7 @@ export interface LoadSpec {
   loop: ClosedLoop | OpenLoop;
   warmUpSeconds: number;
   seconds: number;
-  /** An answer later than this after its arrival, in ms, is counted as late. */
+  /** An answer later than this after its request was sent, in ms, is counted as late. */
   deadlineMs?: number;
   check?: AnswerCheck | undefined;
 }

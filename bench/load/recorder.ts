@@ -16,6 +16,8 @@ const histogram = () => build({ highestTrackableValue: LONGEST_US, numberOfSigni
 export interface Answered {
   /** When it arrived. */
   since: number;
+  /** When it was sent: its deadline counts from then. */
+  sentAt: number;
   bodyIndex: number;
   /** What the server says that it took, in ms. */
   serverMs?: number | undefined;
@@ -81,10 +83,10 @@ export class Recorder {
       this.fail(String(status));
       return;
     }
-    const ms = performance.now() - since;
+    const now = performance.now();
     this.#answered++;
-    if (ms > (this.#spec.deadlineMs ?? Number.POSITIVE_INFINITY)) this.#pastDeadline++;
-    record(this.#histogram, ms);
+    if (now - request.sentAt > (this.#spec.deadlineMs ?? Number.POSITIVE_INFINITY)) this.#pastDeadline++;
+    record(this.#histogram, now - since);
     if (body) this.#samples.push({ bodyIndex, body });
   }
 

@@ -55,10 +55,10 @@ export function residentMb(pid: number): number {
 /** Open handles. @throws Error when the process is gone. */
 export const handleCount = (pid: number): number => readdirSync(`/proc/${pid}/fd`).length;
 
-/** Mean of the last third divided by that of the first: 1 is flat. */
-export function thirdsRatio({ values }: Series): number {
+/** Means of the first third and of the last: equal is flat. */
+export function thirdsOf({ values }: Series): { first: number; last: number } {
   const third = Math.max(1, Math.floor(values.length / 3));
-  return mean(values.slice(-third)) / mean(values.slice(0, third));
+  return { first: mean(values.slice(0, third)), last: mean(values.slice(-third)) };
 }
 
 /**
