@@ -47,14 +47,15 @@ export class Member {
     while (!this.#process) await this.#started;
   }
 
-  /** Ends the process by a signal and resolves when another serves in its place. */
-  async killAndBack(signal: NodeJS.Signals): Promise<void> {
+  /** Ends the process by a signal and resolves when another serves in its place, with how the first one ended. */
+  async killAndBack(signal: NodeJS.Signals): Promise<number | NodeJS.Signals | undefined> {
     await this.serving();
     const process = this.#process;
     this.#expected = true;
     process?.kill(signal);
-    await process?.ended;
+    const how = await process?.ended;
     await this.serving();
+    return how;
   }
 
   async signal(signal: NodeJS.Signals): Promise<void> {

@@ -46,7 +46,7 @@ export type Outcome =
 export interface FaultRecord extends Span {
   readonly name: string;
   /** The process or part it was done to. */
-  readonly target: string;
+  target: string;
   /** Why it did not do what it should have; absent: it fired. */
   failed?: string;
 }
@@ -59,7 +59,7 @@ export interface Death {
 
 /** What a fault may do to requests that meet it. */
 export interface Excuse {
-  /** Error codes that it may cause, `connection` for a broken one. */
+  /** Error codes that it may cause; of connections: `refused` and `broken`. */
   readonly codes: readonly string[];
   /** It takes Redis away from everybody or from a gateway: requests meanwhile need not get values. */
   readonly outage: boolean;

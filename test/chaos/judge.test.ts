@@ -4,7 +4,7 @@ import { judge } from './judge.js';
 
 const EXCUSES: Record<string, Excuse> = {
   outage: { codes: ['queue_unavailable'], outage: true, recoveryMs: 1000 },
-  'gateway-kill': { codes: ['connection'], outage: false, recoveryMs: 500 },
+  'gateway-kill': { codes: ['broken'], outage: false, recoveryMs: 500 },
   'worker-kill': { codes: [], outage: false, recoveryMs: 4000 },
 };
 const OUTAGE: FaultRecord = { name: 'outage', target: 'redis', from: 5000, to: 6000 };
@@ -115,6 +115,8 @@ describe('the judge of a history', () => {
   it('takes a broken connection only where a gateway died, and counts its retry as one request', () => {
     const retried = { retried: { at: 7400, why: 'ECONNRESET' } };
     expect(judge(history(7300, retried), EXCUSES)).to.include({ verdict: 'pass', retried: 1, requests: 440 });
+    const refused = { retried: { at: 7400, why: 'ECONNREFUSED' } };
+    expect(judge(history(7300, refused), EXCUSES)).to.include({ verdict: 'fail', lost: 1 });
     expect(judge(history(3000, retried), EXCUSES)).to.include({ verdict: 'fail', lost: 1 });
     expect(judge(history(3000, { outcome: { is: 'broken', why: 'ECONNRESET' } }), EXCUSES).verdict).to.equal(
       'fail',

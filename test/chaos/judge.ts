@@ -61,7 +61,7 @@ export function judge(history: History, excuses: Readonly<Record<string, Excuse>
     }
     if (retried) {
       counts.retried++;
-      const explained = met(request).some((f) => excuseOf(f).codes.includes('connection'));
+      const explained = met(request).some((f) => excuseOf(f).codes.includes(brokenCode(retried.why)));
       if (!explained) fault('lost', request, `had its connection broken (${retried.why}) without a cause`);
     }
     if (request.endedAt !== undefined && request.endedAt > request.sentAt + request.waitMs + LATE_MS) {
@@ -87,7 +87,7 @@ export function judge(history: History, excuses: Readonly<Record<string, Excuse>
       } else fault('wrong', request, fit);
     } else if (outcome.is === 'nothing') fault('unanswered', request, 'got no answer at all');
     else {
-      const code = outcome.is === 'broken' ? 'connection' : outcome.code;
+      const code = outcome.is === 'broken' ? brokenCode(outcome.why) : outcome.code;
       if (!isExplained(request, code)) {
         fault('lost', request, outcome.is === 'broken' ? outcome.why : `${outcome.status} ${code}`);
       }
@@ -141,6 +141,10 @@ export function judge(history: History, excuses: Readonly<Record<string, Excuse>
 }
 
 const NO_EXCUSE: Excuse = { codes: [], outage: false, recoveryMs: 0 };
+
+function brokenCode(why: string): string {
+  return why === 'ECONNREFUSED' ? 'refused' : 'broken';
+}
 
 function faultCounts(history: History, names: readonly string[], problems: string[]): Verdict['faults'] {
   const minutes = faultMinutes(history);

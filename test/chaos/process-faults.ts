@@ -1,3 +1,4 @@
+import type { Member } from './chaos-cluster.js';
 import { draw, type Fault, fault, pass } from './fault.js';
 
 /** Work of a dead worker is back in 2.9 to 3.5 s and then has to run. */
@@ -22,8 +23,17 @@ export const PROCESS_FAULTS: readonly Fault[] = [
     await worker.signal('SIGCONT');
   }),
 
-  fault('gateway-kill', 'gateway', { codes: ['connection'], recoveryMs: 500 }, async (scene, told) => {
+  fault('gateway-kill', 'gateway', { codes: ['refused', 'broken'], recoveryMs: 500 }, async (scene, told) => {
     await (await draw(scene, 'gateways', told)).killAndBack('SIGKILL');
+  }),
+
+  // Told to end, they finish what they hold: no client may notice but by a refused connect.
+  fault('worker-drain', 'worker', LESS_CAPACITY, async (scene, told) => {
+    await endInOrder(await draw(scene, 'workers', told));
+  }),
+
+  fault('gateway-drain', 'gateway', { codes: ['refused'], recoveryMs: 500 }, async (scene, told) => {
+    await endInOrder(await draw(scene, 'gateways', told));
   }),
 
   fault('worker-clock-jump', 'worker', { recoveryMs: 1000 }, async (scene, told) => {
@@ -36,3 +46,8 @@ export const PROCESS_FAULTS: readonly Fault[] = [
     await pass(scene.random, 1000, 3000);
   }),
 ];
+
+async function endInOrder(member: Member): Promise<void> {
+  const how = await member.killAndBack('SIGTERM');
+  if (how !== 0) throw new Error(`it ended with ${how}`);
+}

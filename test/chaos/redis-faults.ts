@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { between, type Fault, fault, oneOf, pass } from './fault.js';
 import type { Excuse } from './history.js';
@@ -56,12 +56,14 @@ export const REDIS_FAULTS: readonly Fault[] = [
   /**
    * The append-only file can't grow: what a full disk is to Redis, which then refuses writes until it can.
    * Made by the process's limit on the size of files, which needs no privilege where a small file system would.
+   * The limit is where the file ends: a write that fits in part leaves a hole of zeros in files of Redis 7.0, after
+   * which it refuses to load them. That is Redis's to mend; here its coming back is wanted.
    */
   fault('redis-disk-full', 'redis', OUTAGE, async ({ cluster, redis, random }, told) => {
     told('append-only file');
     const pid = String(cluster.redis.pid);
     const { size } = await stat(await appendOnlyFile(redis));
-    await run('prlimit', ['--pid', pid, `--fsize=${size + 1000}:unlimited`]);
+    await run('prlimit', ['--pid', pid, `--fsize=${size}:unlimited`]);
     try {
       await pass(random, 1500, 4000);
       const info = await redis.info('persistence');
@@ -78,7 +80,6 @@ async function appendOnlyFile(redis: Parameters<Fault['run']>[0]['redis']): Prom
   const setting = async (name: string): Promise<string> =>
     ((await redis.config('GET', name)) as string[])[1] ?? '';
   const [dir, folder, name] = await Promise.all(['dir', 'appenddirname', 'appendfilename'].map(setting));
-  const { readdir } = await import('node:fs/promises');
   const files = await readdir(`${dir}/${folder}`);
   const newest = files
     .filter((each) => each.startsWith(`${name}.`) && each.endsWith('.incr.aof'))

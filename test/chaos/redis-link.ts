@@ -41,17 +41,16 @@ export class RedisLink {
     };
   }
 
-  /** Breaks every connection, and each new one, until {@link mend}. @returns how many were broken. */
-  cut(): number {
+  /** Breaks every connection, and each new one, until {@link mend}. */
+  cut(): void {
     this.#state = 'cut';
-    return this.#breakAll();
+    for (const { from } of [...this.#directions]) from.destroy();
   }
 
-  /** Lets nothing through, with every connection kept open: neither side can tell. @returns how many there are. */
-  freeze(): number {
+  /** Lets nothing through, with every connection kept open: neither side can tell. */
+  freeze(): void {
     this.#state = 'frozen';
     for (const { from } of this.#directions) from.pause();
-    return this.#directions.size / 2;
   }
 
   mend(): void {
@@ -68,12 +67,6 @@ export class RedisLink {
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     this.cut();
     await closed;
-  }
-
-  #breakAll(): number {
-    const broken = this.#directions.size / 2;
-    for (const { from } of [...this.#directions]) from.destroy();
-    return broken;
   }
 
   #join(client: Socket): void {

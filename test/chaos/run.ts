@@ -27,7 +27,7 @@ const AFTERWARDS_MS = 10_500;
 const POLL_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
 /** What is served here runs for milliseconds. */
-const MAX_RUN_MS = 1500;
+const MAX_RUN_MS = 2500;
 const IDEMPOTENCY_KEEP_MS = 30_000;
 
 export interface ChaosPlan {

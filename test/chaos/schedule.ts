@@ -1,10 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Random } from '../support/random.js';
 import { between, type Fault, type Scene, type Victim } from './fault.js';
-import type { History } from './history.js';
+import type { FaultRecord, History } from './history.js';
 
 /** Between two faults of one kind of victim, in ms: two outages without a pause would be one long one. */
 const PAUSE_MS = 1500;
+
+/** A fault that isn't over by then never will be, in ms. */
+const STUCK_MS = 90_000;
 
 export interface Planned {
   /** Milliseconds after the faults began. */
@@ -60,18 +63,24 @@ async function bringOne(
   now: () => number,
   say: (line: string) => void,
 ): Promise<void> {
-  const record = { name: fault.name, target: '', from: now(), to: Number.POSITIVE_INFINITY };
+  const record: FaultRecord = { name: fault.name, target: '', from: now(), to: Number.POSITIVE_INFINITY };
   history.faults.push(record);
-  try {
-    await fault.run(scene, (target) => {
-      record.target = target;
-      record.from = now();
-    });
-  } catch (error) {
-    Object.assign(record, { failed: (error as Error).message });
-  }
+  const limit = new AbortController();
+  const stuck = sleep(STUCK_MS, undefined, { signal: limit.signal }).then(() => {
+    throw new Error(
+      `${fault.name} of ${record.target} has not ended for ${STUCK_MS} ms: the run can't go on`,
+    );
+  });
+  const ran = fault.run(scene, (target) => {
+    record.target = target;
+    record.from = now();
+  });
+  const failed = await Promise.race([ran.catch((error: Error) => error.message), stuck]);
+  limit.abort();
   record.to = now();
-  say(`${seconds(record.from)} to ${seconds(record.to)}: ${fault.name} of ${record.target}`);
+  if (failed !== undefined) record.failed = failed;
+  const how = failed === undefined ? '' : ` failed: ${failed}`;
+  say(`${seconds(record.from)} to ${seconds(record.to)}: ${fault.name} of ${record.target}${how}`);
 }
 
 function seconds(ms: number): string {

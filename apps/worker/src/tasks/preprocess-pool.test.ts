@@ -52,6 +52,16 @@ describe('the threads that prepare inputs', () => {
     expect(await tokenize()).to.have.length(numbersOf(1000));
   });
 
+  it('may take as long as they need to start, whatever a task may take', async () => {
+    const strict = new PreprocessPool(1, 0);
+    const warmed = strict.warm(file);
+    // As on a busy machine: the check for what hangs comes before anything of the new thread.
+    const busyUntil = performance.now() + 1200;
+    while (performance.now() < busyUntil);
+    await warmed;
+    await strict.close();
+  });
+
   it('have failed for good when a new one cannot load the tokenizer', async () => {
     await rm(file);
     await threads.at(-1)?.terminate();

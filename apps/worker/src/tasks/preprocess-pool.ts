@@ -17,6 +17,7 @@ export class PreprocessPool {
   readonly failed: Promise<Error>;
   #fail: (error: Error) => void = () => undefined;
   #closing = false;
+  #warming = 0;
   readonly #ticking: NodeJS.Timeout;
   #finished = 0;
   readonly #piscina: Piscina<TokenizeTask, Int32Array>;
@@ -48,7 +49,9 @@ export class PreprocessPool {
     let finished = 0;
     let ms = 0;
     this.#ticking = setInterval(() => {
-      ms = this.#inFlight > 0 && finished === this.#finished ? ms + TICK_MS : 0;
+      // Threads that start and load a tokenizer may take long on a busy machine; what they do is known to end.
+      const stands = this.#inFlight > 0 && this.#warming === 0 && finished === this.#finished;
+      ms = stands ? ms + TICK_MS : 0;
       finished = this.#finished;
       if (ms > maxTaskMs) this.#fail(new Error(`preparing inputs has not gone on for ${ms} ms`));
     }, TICK_MS);
@@ -69,11 +72,14 @@ export class PreprocessPool {
    * @throws Error when it can't be loaded; then the pool has failed.
    */
   async warm(tokenizerFile: string): Promise<void> {
+    this.#warming++;
     try {
       await this.#warm(tokenizerFile);
     } catch (error) {
       this.#fail(error as Error);
       throw error;
+    } finally {
+      this.#warming--;
     }
   }
 
