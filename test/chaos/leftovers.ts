@@ -26,7 +26,8 @@ export async function leftInRedis(redis: Redis, lives: KeyLives): Promise<string
   return await untilNone(() => lookInRedis(redis, lives));
 }
 
-async function lookInRedis(redis: Redis, lives: KeyLives): Promise<string[]> {
+/** One look, now. */
+export async function lookInRedis(redis: Redis, lives: KeyLives): Promise<string[]> {
   const left: string[] = [];
   const settled = new Map<string, Set<string>>();
   for (const key of await allKeys(redis)) {
