@@ -27,14 +27,20 @@ export const PROCESS_FAULTS: readonly Fault[] = [
     await (await draw(scene, 'gateways', told)).killAndBack('SIGKILL');
   }),
 
-  // Told to end, they finish what they hold: no client may notice but by a refused connect.
+  // Told to end, they finish what they hold. A client may notice by a refused connect, and where it sends on a kept
+  // connection in the very moment in which that is closed: HTTP/1.1 has no way around this but a retry.
   fault('worker-drain', 'worker', LESS_CAPACITY, async (scene, told) => {
     await endInOrder(await draw(scene, 'workers', told));
   }),
 
-  fault('gateway-drain', 'gateway', { codes: ['refused'], recoveryMs: 500 }, async (scene, told) => {
-    await endInOrder(await draw(scene, 'gateways', told));
-  }),
+  fault(
+    'gateway-drain',
+    'gateway',
+    { codes: ['refused', 'broken'], recoveryMs: 500 },
+    async (scene, told) => {
+      await endInOrder(await draw(scene, 'gateways', told));
+    },
+  ),
 
   fault('worker-clock-jump', 'worker', { recoveryMs: 1000 }, async (scene, told) => {
     await (await draw(scene, 'workers', told)).signal('SIGUSR2');
