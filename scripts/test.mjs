@@ -22,6 +22,9 @@ const env = Object.fromEntries(
 // Fetched models are the same for everybody: no need to fetch them again.
 if (process.env.MILLRACE_CACHE_DIR) env.MILLRACE_CACHE_DIR = process.env.MILLRACE_CACHE_DIR;
 
+// What main.ts does for a server, for the tests that load onnxruntime themselves.
+env.ORT_DISABLE_TELEMETRY = '1';
+
 const failures = [];
 if (!isPart) await lint();
 const { loadSettings } = await import('../packages/shared/dist/index.js');

@@ -57,6 +57,10 @@ function obeyPerson(): undefined {
   return undefined;
 }
 
+// onnxruntime 1.30 reports its use to its makers unless told not to, and leaves a file a process in /tmp. It reads
+// the environment of the process when it is loaded. Empty counts as unset.
+process.env.ORT_DISABLE_TELEMETRY ||= '1';
+
 // Whoever read our output may be gone: a closed terminal must not keep us from ending in order.
 for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
 
