@@ -65,9 +65,9 @@ export class Admission {
     return this.#parts.load.ownItems(queue);
   }
 
-  /** To be told of every admitted request once it waits no longer, and whether it was answered. */
-  settled(queue: string, items: number, answered: boolean): void {
-    this.#parts.load.settled(queue, items, answered);
+  /** To be told of every admitted request once it waits no longer. */
+  settled(queue: string, items: number): void {
+    this.#parts.load.settled(queue, items);
   }
 
   /**

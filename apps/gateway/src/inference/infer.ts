@@ -43,10 +43,8 @@ export function inference(deps: InferenceParts): Infer {
       },
       (error: Error) => pending.fail(error),
     );
-    let answered = false;
     try {
       const replies = await pending.answer;
-      answered = true;
       const result = gather(request, parts, replies);
       for (const { name, ms } of spans(result.stamps)) {
         metrics.stageSeconds.observe({ model: request.model.name, stage: name }, ms / 1000);
@@ -58,7 +56,7 @@ export function inference(deps: InferenceParts): Infer {
       throw error;
     } finally {
       waiter.release(pending);
-      admission.settled(queue, request.itemCount, answered);
+      admission.settled(queue, request.itemCount);
     }
   };
 }

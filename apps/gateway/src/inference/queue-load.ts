@@ -4,10 +4,10 @@ import type { JobProducer } from './job-producer.js';
 /** The queue's counts are read at most this often while requests come, in ms. */
 const POLL_MS = 250;
 /** A reading older than this, in ms, tells nothing any more: an overload that passed must not refuse anyone. */
-const STALE_MS = 2000;
-/** Weight of the newest job in the running mean. */
+const STALE_MS = 4 * POLL_MS;
 /** After so many readings in a row that found jobs waiting, about a second, workers are known to be at their limit. */
 const BACKLOGGED_READINGS = 4;
+/** Weight of the newest job in the running mean. */
 const SMOOTHING_PER_JOB = 0.05;
 
 interface Load {
@@ -20,8 +20,8 @@ interface Load {
   ownItems: number;
   /** Items that this gateway added since that reading began. */
   addedItems: number;
-  /** Items that this gateway got answered since that reading began. */
-  answeredItems: number;
+  /** Items of this gateway that wait no longer, answered or given up, since that reading began. */
+  settledItems: number;
   /** Running mean of items a job, as this gateway adds them. */
   itemsPerJob: number;
   readAt: number;
@@ -51,7 +51,7 @@ export class QueueLoad {
     if (!load.reading && ageMs >= POLL_MS) void this.read(queue);
     const counted = ageMs < STALE_MS ? (load.waitingJobs + load.activeJobs) * load.itemsPerJob : 0;
     // The first counts every gateway's, but only jobs; the second knows items, but only this gateway's.
-    return Math.max(counted + load.addedItems - load.answeredItems, load.ownItems);
+    return Math.max(counted + load.addedItems - load.settledItems, load.ownItems);
   }
 
   /** Whether jobs have been waiting for a while: then what is answered is all that can be. */
@@ -75,11 +75,11 @@ export class QueueLoad {
     load.itemsPerJob += (items - load.itemsPerJob) * SMOOTHING_PER_JOB;
   }
 
-  /** Tells that a request's items wait no longer, and whether that is because they were answered. */
-  settled(queue: string, items: number, answered: boolean): void {
+  /** Tells that a request's items wait no longer. */
+  settled(queue: string, items: number): void {
     const load = this.#load(queue);
     load.ownItems -= items;
-    if (answered) load.answeredItems += items;
+    load.settledItems += items;
   }
 
   /** Reads a queue's counts now. Never throws: while Redis is away, the last reading stands. */
@@ -87,13 +87,13 @@ export class QueueLoad {
     const load = this.#load(queue);
     if (load.reading) return;
     load.reading = true;
-    const { addedItems, answeredItems } = load;
+    const { addedItems, settledItems } = load;
     load.readAt = performance.now();
     try {
       const { waiting, active } = await this.#producer.counts(queue);
       // What was added while the reading was under way may or may not be in it; counting it is the safe side.
       load.addedItems -= addedItems;
-      load.answeredItems -= answeredItems;
+      load.settledItems -= settledItems;
       load.waitingJobs = waiting;
       load.activeJobs = active;
       load.backlogged = waiting > 0 ? load.backlogged + 1 : 0;
@@ -127,7 +127,7 @@ export class QueueLoad {
         backlogged: 0,
         ownItems: 0,
         addedItems: 0,
-        answeredItems: 0,
+        settledItems: 0,
         itemsPerJob: 1,
         readAt: performance.now() - POLL_MS,
         reading: false,
