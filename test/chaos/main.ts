@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { FAULTS } from './faults.js';
-import { runChaos } from './run.js';
+import { type ChaosPlan, runChaos } from './run.js';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const CALM_MS = 15_000;
@@ -23,7 +23,8 @@ function number(name: string, text: string): number {
   return value;
 }
 
-async function main(): Promise<number> {
+/** @throws Error naming what of the command line is wrong. */
+function readPlan(): ChaosPlan {
   const { values } = parseArgs({
     options: {
       minutes: { type: 'string', default: '10' },
@@ -41,8 +42,7 @@ async function main(): Promise<number> {
     );
   }
   const folder = join(ROOT, '.cache', 'chaos', `seed-${seed}`);
-  rmSync(folder, { recursive: true, force: true });
-  const { verdict } = await runChaos({
+  return {
     seed,
     faults: FAULTS.filter(({ name }) => names.includes(name)),
     faultMs: number('minutes', values.minutes) * 60_000,
@@ -51,17 +51,26 @@ async function main(): Promise<number> {
     hurried: 0.05,
     folder,
     say: console.log,
-  });
+  };
+}
+
+async function run(plan: ChaosPlan): Promise<number> {
+  const { seed, folder } = plan;
+  rmSync(folder, { recursive: true, force: true });
+  const { verdict } = await runChaos(plan);
   for (const problem of verdict.problems) console.log(problem);
   if (verdict.verdict === 'fail') console.log(`History and logs: ${folder}`);
   console.log(JSON.stringify({ seed, ...verdict }));
   return verdict.verdict === 'pass' ? 0 : 1;
 }
 
+let plan: ChaosPlan | undefined;
 try {
-  process.exitCode = await main();
+  plan = readPlan();
+  process.exitCode = await run(plan);
 } catch (error) {
-  console.error((error as Error).stack);
+  const { message, stack } = error as Error;
+  console.error(plan ? stack : message);
   process.exitCode = 2;
 }
 // What a fault left open may still hold the process; nothing of it is needed.
