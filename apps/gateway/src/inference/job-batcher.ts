@@ -5,9 +5,9 @@ import type { PlannedJob, PlannedPart } from './parts.js';
 import type { QueueLoad } from './queue-load.js';
 
 /** How long a part may wait for others to travel with, in ms. */
-const LINGER_MS = 4;
+const LINGER_MS = 8;
 /** Most items in a job of several parts: few enough that a burst still spreads over sessions and workers. */
-const MOST_ITEMS = 16;
+const MOST_ITEMS = 32;
 
 interface OpenJob {
   job: PlannedJob;
