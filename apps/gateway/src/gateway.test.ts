@@ -83,6 +83,32 @@ describe('a gateway', () => {
     await closed;
   });
 
+  it('still answers on a kept connection after it stopped listening, and tells its client to leave', async () => {
+    const gateway = await harness.gateway({ graceMs: 10_000 });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    harness.onRelease(() => agent.destroy());
+    const live = () =>
+      new Promise<IncomingMessage>((resolve, reject) => {
+        const request = httpRequest(`${gateway.url}/v2/health/live`, { agent }, (response) => {
+          response.resume().on('end', () => resolve(response));
+        });
+        request.on('error', reject);
+        request.end();
+      });
+    expect((await live()).headers.connection).to.equal('keep-alive');
+    const closed = gateway.close();
+    await until('new connections are refused', async () =>
+      fetch(`${gateway.url}/v2/health/live`).then(
+        () => false,
+        () => true,
+      ),
+    );
+    const last = await live();
+    expect(last.statusCode).to.equal(200);
+    expect(last.headers.connection).to.equal('close');
+    await closed;
+  });
+
   it('tells those it can wait for no longer, and takes their work back', async () => {
     const model = uniqueName('grace');
     const worker = new StandInWorker(textModel(model));

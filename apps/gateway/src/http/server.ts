@@ -1,6 +1,6 @@
+import { once } from 'node:events';
 import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { isIP } from 'node:net';
+import { type AddressInfo, isIP, Server as NetServer } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { MillraceError, type Settings, StartupError } from '@millrace/shared';
 import type { Express, Request, Response } from 'express';
@@ -15,6 +15,8 @@ const CHECK_MS = 5_000;
 const SLASH = 0x2f;
 /** How long the listener stays open after readiness failed, in ms. */
 const TURN_AWAY_MS = 200;
+/** How long idle connections stay open after the listener closed, in ms, and no longer than an eighth of the grace. */
+const IDLE_MS = 2000;
 
 export type BindSettings = Pick<Settings, 'host' | 'apiKeys' | 'allowPublic'>;
 
@@ -105,7 +107,12 @@ export async function drainServer(server: Server, { state, graceMs, giveUp }: Dr
   // Those who ask for readiness, and those whose answer says "Connection: close", get to turn away first:
   // a request sent into a closing connection is lost.
   await setTimeout(Math.min(TURN_AWAY_MS, graceMs));
-  server.close();
+  // Not the HTTP server's own close(): that cuts idle connections at once, under a request that is just being sent
+  // on one. Left open for a while, each brings at most one more, whose answer tells its client to leave.
+  const closed = once(server, 'close');
+  NetServer.prototype.close.call(server);
+  await Promise.race([closed, setTimeout(Math.min(IDLE_MS, graceMs / 8), undefined, { ref: false })]);
+  server.closeIdleConnections();
   if (await state.untilIdle(deadline - performance.now())) return;
   giveUp();
   await state.untilIdle(TURN_AWAY_MS);

@@ -52,13 +52,13 @@ describe('parts that travel together', () => {
   it('share jobs once every session has work, none of them too large', async () => {
     const { predict, jobs, waitingItems } = await setUp(false);
     const abort = new AbortController();
-    const sent = Array.from({ length: 40 }, (_, i) =>
+    const sent = Array.from({ length: 80 }, (_, i) =>
       predict(`text ${i}`, abort.signal).catch(() => undefined),
     );
-    await until('all wait', async () => (await waitingItems()) === 40);
+    await until('all wait', async () => (await waitingItems()) === 80);
     const sizes = (await jobs()).map((job) => job.data.parts.length);
-    expect(sizes.length).to.be.below(20);
-    expect(Math.max(...sizes)).to.be.at.most(16);
+    expect(sizes.length).to.be.below(40);
+    expect(Math.max(...sizes)).to.be.at.most(32);
     abort.abort();
     await Promise.all(sent);
   });
