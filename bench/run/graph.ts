@@ -36,6 +36,7 @@ export function svgOf({ title, xLabel, yLabel, series, limit, yMost }: Graph): s
   const y = (value: number) => HEIGHT - BOTTOM - (Math.min(value, yMost) / yMost) * (HEIGHT - TOP - BOTTOM);
   const parts = [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12">`,
+    `<title>${escaped(title)}</title>`,
     `<rect width="${WIDTH}" height="${HEIGHT}" fill="#fff"/>`,
     text(LEFT, 24, title, 'start', 15),
     text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - 12, xLabel, 'middle'),
@@ -68,9 +69,12 @@ export function svgOf({ title, xLabel, yLabel, series, limit, yMost }: Graph): s
   return `${parts.join('\n')}\n</svg>\n`;
 }
 
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+}
+
 function text(x: number, y: number, content: string, anchor: string, size = 12, fill = '#333'): string {
-  const escaped = content.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
-  return `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" text-anchor="${anchor}" font-size="${size}" fill="${fill}">${escaped}</text>`;
+  return `<text x="${x.toFixed(1)}" y="${y.toFixed(1)}" text-anchor="${anchor}" font-size="${size}" fill="${fill}">${escaped(content)}</text>`;
 }
 
 function line(x1: number, y1: number, x2: number, y2: number, stroke: string, dash = ''): string {

@@ -131,7 +131,6 @@ async function start(
     gatewayId: id,
     maxJobItems: settings.maxJobItems,
     clock,
-    directory,
     admission,
     waiter,
     batcher: new JobBatcher(producer, load, settings.maxJobItems),

@@ -1,4 +1,4 @@
-import { MillraceError, type RedisClock, type Settings } from '@millrace/shared';
+import { MillraceError, type ModelDescription, type RedisClock, type Settings } from '@millrace/shared';
 import type { ModelDirectory } from '../inference/model-directory.js';
 import type { QueueLoad } from '../inference/queue-load.js';
 import type { InferRequest } from '../inference/request.js';
@@ -19,7 +19,7 @@ export type AdmissionLimits = Pick<Settings, 'maxQueuedItems' | 'maxQueuedBytes'
 
 export interface AdmissionParts {
   load: QueueLoad;
-  directory: Pick<ModelDirectory, 'isServed' | 'drain'>;
+  directory: Pick<ModelDirectory, 'isServed' | 'drain' | 'sessions'>;
   memory: Pick<RedisMemory, 'tight'>;
   clock: RedisClock;
   limits: AdmissionLimits;
@@ -60,9 +60,14 @@ export class Admission {
     load.added(queue, itemCount);
   }
 
-  /** Items of this gateway's requests that are not answered. */
-  ownItems(queue: string): number {
-    return this.#parts.load.ownItems(queue);
+  /** How long this gateway's own items keep the sessions busy, in ms; 0 while a session may be idle. */
+  aheadMs(queue: string, model: ModelDescription): number {
+    const { load, directory } = this.#parts;
+    const items = load.ownItems(queue);
+    // With two items a session, each has one to run and one to go on with.
+    if (items <= 2 * directory.sessions(model)) return 0;
+    const { capacity } = directory.drain(model);
+    return capacity > 0 ? (items * 1000) / capacity : 0;
   }
 
   /** To be told of every admitted request once it waits no longer. */

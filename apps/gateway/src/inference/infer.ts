@@ -3,7 +3,6 @@ import type { Admission } from '../admission/admission.js';
 import type { Canceller } from './canceller.js';
 import { gather } from './gather.js';
 import type { JobBatcher } from './job-batcher.js';
-import type { ModelDirectory } from './model-directory.js';
 import { planParts } from './parts.js';
 import type { ReplyWaiter } from './reply-waiter.js';
 import type { InferRequest, InferResult } from './request.js';
@@ -12,7 +11,6 @@ export interface InferenceParts {
   gatewayId: string;
   maxJobItems: number;
   clock: RedisClock;
-  directory: ModelDirectory;
   admission: Admission;
   waiter: ReplyWaiter;
   batcher: JobBatcher;
@@ -28,16 +26,14 @@ export type Infer = (request: InferRequest) => Promise<InferResult>;
  * `cancelled` (the client went away), `shutting_down`, or `contract_version_unsupported`.
  */
 export function inference(deps: InferenceParts): Infer {
-  const { gatewayId, maxJobItems, clock, directory, admission, waiter, batcher, canceller, metrics } = deps;
+  const { gatewayId, maxJobItems, clock, admission, waiter, batcher, canceller, metrics } = deps;
   return async (request) => {
     const queue = queueName(request.model.name, request.model.version);
     admission.admit(queue, request);
     const parts = planParts(request, { queue, replyTo: gatewayId, maxJobItems, now: clock.now() });
     const waitMs = request.deadlineAt - clock.now();
     const pending = waiter.register(request.requestId, queue, parts, waitMs, request.client);
-    // With two items a session ahead of it, a part loses nothing by waiting for company.
-    const busy = admission.ownItems(queue) > 2 * directory.sessions(request.model);
-    batcher.enqueue(queue, parts, busy).then(
+    batcher.enqueue(queue, parts, admission.aheadMs(queue, request.model)).then(
       () => {
         pending.accepted = true;
       },

@@ -4,8 +4,8 @@ import type { JobProducer } from './job-producer.js';
 import type { PlannedJob, PlannedPart } from './parts.js';
 import type { QueueLoad } from './queue-load.js';
 
-/** How long a part may wait for others to travel with, in ms. */
-const LINGER_MS = 8;
+/** Longest that a part may wait for others to travel with, in ms. */
+const MOST_LINGER_MS = 8;
 /** Most items in a job of several parts: few enough that a burst still spreads over sessions and workers. */
 const MOST_ITEMS = 32;
 
@@ -38,16 +38,16 @@ export class JobBatcher {
 
   /**
    * Adds parts; when it resolves, all are accepted.
-   * @param busy whether every session has work to do, so that waiting for company delays nothing.
+   * @param aheadMs how long the work ahead of them takes: so long, waiting for company delays nothing.
    * @throws MillraceError `queue_unavailable`.
    */
-  async enqueue(queue: string, parts: readonly PlannedPart[], busy: boolean): Promise<void> {
-    await Promise.all(parts.map((part) => this.#enqueue(queue, part, busy)));
+  async enqueue(queue: string, parts: readonly PlannedPart[], aheadMs: number): Promise<void> {
+    await Promise.all(parts.map((part) => this.#enqueue(queue, part, aheadMs)));
   }
 
-  #enqueue(queue: string, part: PlannedPart, busy: boolean): Promise<void> {
+  #enqueue(queue: string, part: PlannedPart, aheadMs: number): Promise<void> {
     // A part that fills half a job gains little by company.
-    if (!busy || part.count > this.#mostItems / 2) {
+    if (aheadMs <= 0 || part.count > this.#mostItems / 2) {
       return this.#add(queue, jobOf([part]));
     }
     const key = `${queue} ${part.data.priority}`;
@@ -56,14 +56,14 @@ export class JobBatcher {
       this.#close(queue, key, open);
       open = undefined;
     }
-    open ??= this.#openJob(queue, key);
+    open ??= this.#openJob(queue, key, Math.min(aheadMs, MOST_LINGER_MS));
     open.job.parts.push(part);
     part.job = open.job;
     open.items += part.count;
     return open.accepted;
   }
 
-  #openJob(queue: string, key: string): OpenJob {
+  #openJob(queue: string, key: string, lingerMs: number): OpenJob {
     let resolve: OpenJob['resolve'] = () => undefined;
     const accepted = new Promise<void>((done) => {
       resolve = done;
@@ -71,7 +71,7 @@ export class JobBatcher {
     const open: OpenJob = {
       job: { jobId: randomUUID(), parts: [] },
       items: 0,
-      timer: setTimeout(() => this.#close(queue, key, open), LINGER_MS),
+      timer: setTimeout(() => this.#close(queue, key, open), lingerMs),
       accepted,
       resolve,
     };
