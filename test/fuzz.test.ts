@@ -63,18 +63,24 @@ describe("the fuzzer's judge", () => {
 describe("the fuzzer's lane", () => {
   const ok = answer(200, '{}', 'application/json').toString();
   const servers: Server[] = [];
+  const sockets: Socket[] = [];
   after(() => {
     for (const server of servers) server.close();
+    for (const socket of sockets) socket.destroy();
   });
+  /** Released with the others, its connections too: some of these servers never end one. */
+  async function listening(server: Server): Promise<number> {
+    servers.push(server.on('connection', (socket) => sockets.push(socket)));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return (server.address() as AddressInfo).port;
+  }
 
   /** What it finds in a server that does this with each connection. */
   async function found(serve: (socket: Socket) => void, raw = false): Promise<string | undefined> {
     const server = createServer((socket) => {
       socket.on('error', () => undefined).once('data', () => serve(socket));
     });
-    servers.push(server);
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const lane = new Lane('127.0.0.1', (server.address() as AddressInfo).port);
+    const lane = new Lane('127.0.0.1', await listening(server));
     const { methods, ...request } = caseOf(1, 0);
     const reply = await lane.send({ ...request, raw, ...(raw ? {} : { methods: ['GET'] }) });
     lane.close();
@@ -100,11 +106,11 @@ describe("the fuzzer's lane", () => {
     const open = createServer({ allowHalfOpen: true }, (socket) => {
       socket.on('error', () => undefined).resume();
     });
-    servers.push(open);
-    await new Promise<void>((resolve) => open.listen(0, '127.0.0.1', resolve));
-    const lane = new Lane('127.0.0.1', (open.address() as AddressInfo).port);
+    const lane = new Lane('127.0.0.1', await listening(open));
     const { methods: _, ...request } = caseOf(1, 0);
-    expect((await lane.send({ ...request, raw: true })).fault).to.contain('not closed');
+    const { fault } = await lane.send({ ...request, raw: true });
+    lane.close();
+    expect(fault).to.contain('not closed');
   });
 });
 

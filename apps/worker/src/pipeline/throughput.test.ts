@@ -9,8 +9,8 @@ describe('throughput', () => {
     expect(throughput.perSecond(), 'too soon to tell').to.equal(0);
     await setTimeout(600);
     const busy = throughput.perSecond();
-    // Half of a reading of at most 1000 a second; a busy machine waits longer than 600 ms.
-    expect(busy).to.be.within(1, 500);
+    // Half of a reading of 1000 a second; a timer may be a little early, and on a busy machine late.
+    expect(busy).to.be.within(1, 501);
     await setTimeout(600);
     expect(throughput.perSecond()).to.be.below(busy);
   });
