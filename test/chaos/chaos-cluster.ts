@@ -158,7 +158,6 @@ export class ChaosCluster {
         members.map(async (each) => {
           const how = await each.stop();
           if (how !== 0) faults.push(`${each.name} ended with ${how} when it was told to stop`);
-          await each.link.close();
         }),
       );
     }
@@ -170,5 +169,6 @@ export class ChaosCluster {
   async end(): Promise<void> {
     for (const each of this.members) each.leave();
     await this.#base.stop();
+    await Promise.all(this.members.map(({ link }) => link.close()));
   }
 }
