@@ -32,7 +32,11 @@ export function dashboardRouter(
     next();
   });
   const show = (res: Response, status: number, html: string): void => {
-    respond(res, status, HTML, html, timingsOf({}, contextOf(res).received, clock.now()));
+    respond(
+      res,
+      { status, contentType: HTML, body: html },
+      timingsOf({}, contextOf(res).received, clock.now()),
+    );
   };
   if (settings.dashboardPassword === '' && !keys.hasScope('admin')) {
     router.use((_req, res) => show(res, 404, disabledPage()));

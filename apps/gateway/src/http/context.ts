@@ -14,6 +14,8 @@ export interface DoorErrors {
   /** The door's name in metrics. */
   name: string;
   contentType: string;
+  /** The status of an error where the door's protocol has another than the table says. */
+  statusOf?(error: MillraceError): number | undefined;
   render(error: MillraceError, requestId: string): object;
 }
 

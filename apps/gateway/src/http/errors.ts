@@ -19,7 +19,7 @@ function toMillraceError(thrown: unknown): MillraceError {
 /** An error as the door that its request took writes it. */
 export function renderError(error: MillraceError, { door, requestId }: RequestContext): Answer {
   return {
-    status: error.spec.status,
+    status: door.statusOf?.(error) ?? error.spec.status,
     contentType: door.contentType,
     body: JSON.stringify(door.render(error, requestId)),
   };
@@ -42,12 +42,12 @@ export function errorHandler(clock: RedisClock, logger: Logger): ErrorRequestHan
       res.destroy();
       return;
     }
-    if (status === 429 || status === 503) {
+    const answer = renderError(error, context);
+    if (answer.status === 429 || answer.status === 503) {
       res.setHeader('Retry-After', error.details.retryAfterSeconds ?? DEFAULT_RETRY_SECONDS);
     }
-    if (status === 401) res.setHeader('WWW-Authenticate', 'Bearer');
-    const { contentType, body } = renderError(error, context);
-    respond(res, status, contentType, body, timingsOf({}, context.received, clock.now()));
+    if (answer.status === 401) res.setHeader('WWW-Authenticate', 'Bearer');
+    respond(res, answer, timingsOf({}, context.received, clock.now()));
   };
 }
 

@@ -27,6 +27,6 @@ export function metricsRoute(
     }
     const body = await metrics.registry.metrics();
     const timings = timingsOf({}, contextOf(res).received, clock.now());
-    respond(res, 200, metrics.registry.contentType, body, timings);
+    respond(res, { status: 200, contentType: metrics.registry.contentType, body }, timings);
   };
 }

@@ -5,6 +5,7 @@ import { contextOf } from './context.js';
 
 /** A client that reads nothing of a waiting answer for this long, in ms, is cut off. */
 const UNREAD_MS = 10_000;
+const JSON_UTF8 = 'application/json; charset=utf-8';
 
 export interface Timing {
   name: string;
@@ -16,6 +17,8 @@ export interface Answer {
   status: number;
   contentType: string;
   body: string | Buffer;
+  /** Headers that belong to the body, name and value in turn. */
+  headers?: readonly string[] | undefined;
 }
 
 /** Milliseconds of each stage, and their total from received to `now` (epoch ms of Redis's clock). */
@@ -27,13 +30,8 @@ export function timingsOf(stamps: Stamps, received: number, now: number): Timing
 }
 
 /** Sends a whole answer. `timings` become the Server-Timing header. */
-export function respond(
-  res: Response,
-  status: number,
-  contentType: string,
-  body: string | Buffer,
-  timings: readonly Timing[],
-): void {
+export function respond(res: Response, answer: Answer, timings: readonly Timing[]): void {
+  const { status, contentType, body } = answer;
   const context = contextOf(res);
   let serverTiming = '';
   for (const { name, ms } of timings) serverTiming += `${serverTiming === '' ? '' : ', '}${name};dur=${ms}`;
@@ -49,6 +47,7 @@ export function respond(
     'Server-Timing',
     serverTiming,
   ];
+  if (answer.headers) headers.push(...answer.headers);
   // Asked now: draining may have begun while the request waited.
   if (context.closesConnection) headers.push('Connection', 'close');
   res.writeHead(status, headers);
@@ -64,5 +63,5 @@ export function respond(
 /** Sends a small JSON answer that went through no queue. `now`: epoch ms of Redis's clock. */
 export function respondJson(res: Response, status: number, body: object, now: number): void {
   const timings = timingsOf({}, contextOf(res).received, now);
-  respond(res, status, 'application/json; charset=utf-8', JSON.stringify(body), timings);
+  respond(res, { status, contentType: JSON_UTF8, body: JSON.stringify(body) }, timings);
 }

@@ -62,7 +62,7 @@ export function bareAnswer(error: MillraceError, door: DoorErrors): BareAnswer {
   if (retryAfterSeconds !== undefined) headers.push('Retry-After', String(retryAfterSeconds));
   headers.push('Content-Type', door.contentType, 'Content-Length', String(Buffer.byteLength(body)));
   headers.push('Connection', 'close');
-  return { status: error.spec.status, headers, body };
+  return { status: door.statusOf?.(error) ?? error.spec.status, headers, body };
 }
 
 /** Writes an error straight to a connection, and closes it. */

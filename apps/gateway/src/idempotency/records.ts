@@ -105,10 +105,10 @@ export function runningRecord(fingerprint: string, requestId: string): string {
   return `r${fingerprint}${requestId}`;
 }
 
-function encodeDone(fingerprint: string, { status, contentType, body }: Answer): Buffer {
+function encodeDone(fingerprint: string, { body, ...head }: Answer): Buffer {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   if (bytes.byteLength > MAX_KEPT_BYTES) return Buffer.from(`l${fingerprint}`);
-  return Buffer.concat([Buffer.from(`d${fingerprint}${status} ${contentType}\n`), bytes]);
+  return Buffer.concat([Buffer.from(`d${fingerprint}${JSON.stringify(head)}\n`), bytes]);
 }
 
 function decode(record: Buffer): IdempotencyRecord {
@@ -116,15 +116,6 @@ function decode(record: Buffer): IdempotencyRecord {
   const fingerprint = record.toString('latin1', 1, FINGERPRINT_END);
   if (kind !== 'done') return { kind, fingerprint };
   const end = record.indexOf(NEWLINE, FINGERPRINT_END);
-  const head = record.toString('latin1', FINGERPRINT_END, end);
-  const space = head.indexOf(' ');
-  return {
-    kind,
-    fingerprint,
-    answer: {
-      status: Number(head.slice(0, space)),
-      contentType: head.slice(space + 1),
-      body: record.subarray(end + 1),
-    },
-  };
+  const head = JSON.parse(record.toString('utf8', FINGERPRINT_END, end)) as Omit<Answer, 'body'>;
+  return { kind, fingerprint, answer: { ...head, body: record.subarray(end + 1) } };
 }

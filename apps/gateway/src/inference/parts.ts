@@ -70,6 +70,7 @@ function planPart(
     onDisconnect: 'cancel',
     tenant: request.tenant,
     priority: PRIORITIES[request.priority],
+    ...(request.operation === undefined ? {} : { operation: request.operation }),
     generation: 0,
     parameters: request.parameters,
     ...(request.traceparent === undefined ? {} : { traceparent: request.traceparent }),

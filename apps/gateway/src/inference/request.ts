@@ -1,4 +1,12 @@
-import type { Datatype, ItemOutcome, ModelDescription, Stamps, Tensor } from '@millrace/shared';
+import type {
+  Datatype,
+  ItemOutcome,
+  ModelDescription,
+  Operation,
+  PriorityClass,
+  Stamps,
+  Tensor,
+} from '@millrace/shared';
 import type { ClientGone } from './client-gone.js';
 
 export type RequestParameters = Record<string, string | number | boolean>;
@@ -18,7 +26,9 @@ export interface InferRequest {
   deadlineAt: number;
   /** Name of the API key, or "anonymous". */
   tenant: string;
-  priority: 'interactive';
+  priority: PriorityClass;
+  /** Absent: the model's own run. */
+  operation?: Operation;
   /** Whether a failed item may stand beside answered ones; otherwise one failure fails the request. */
   partial: boolean;
   /** W3C trace context, passed on as it came. */

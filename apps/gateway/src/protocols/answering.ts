@@ -9,10 +9,11 @@ import { failIfAnyFailed } from '../inference/item-errors.js';
 import type { InferRequest, InferResult } from '../inference/request.js';
 
 /** How a door writes an answer; `asked` is what one request asked of the writing. */
-export interface AnswerWriter<Asked> {
-  contentType: string;
-  write(result: InferResult, timings: readonly Timing[], asked: Asked): string | Buffer;
-}
+export type AnswerWriter<Asked> = (
+  result: InferResult,
+  timings: readonly Timing[],
+  asked: Asked,
+) => Omit<Answer, 'status'>;
 
 /** A request as a door has read it. */
 export interface ReadRequest<Asked> {
@@ -24,7 +25,7 @@ export interface ReadRequest<Asked> {
 export type Answering = <Asked>(
   req: Request,
   res: Response,
-  writer: AnswerWriter<Asked>,
+  write: AnswerWriter<Asked>,
   read: ReadRequest<Asked>,
 ) => Promise<void>;
 
@@ -36,14 +37,14 @@ const PASSING = new Set([401, 408, 429, 499]);
  * `Idempotency-Key` only once.
  */
 export function answering(infer: Infer, idempotency: Idempotency, clock: RedisClock): Answering {
-  return async (req, res, writer, read) => {
+  return async (req, res, write, read) => {
     const { request, body, asked } = read;
     const key = req.headers['idempotency-key'];
     if (key === undefined) {
       const result = await infer(request);
       if (!request.partial) failIfAnyFailed(result);
       const timings = timingsOf(result.stamps, request.stamps.received, clock.now());
-      respond(res, 200, writer.contentType, writer.write(result, timings, asked), timings);
+      respond(res, { status: 200, ...write(result, timings, asked) }, timings);
       return;
     }
 
@@ -52,7 +53,7 @@ export function answering(infer: Infer, idempotency: Idempotency, clock: RedisCl
       const result = await infer(request);
       if (!request.partial) failIfAnyFailed(result);
       timings = timingsOf(result.stamps, request.stamps.received, clock.now());
-      return { status: 200, contentType: writer.contentType, body: writer.write(result, timings, asked) };
+      return { status: 200, ...write(result, timings, asked) };
     };
     const identity = {
       method: req.method,
@@ -69,14 +70,7 @@ export function answering(infer: Infer, idempotency: Idempotency, clock: RedisCl
     if (error) throw error;
     if (replayed) res.setHeader('Idempotency-Replayed', 'true');
     const own = replayed ? undefined : timings;
-    const { status, contentType } = answer;
-    respond(
-      res,
-      status,
-      contentType,
-      answer.body,
-      own ?? timingsOf({}, request.stamps.received, clock.now()),
-    );
+    respond(res, answer, own ?? timingsOf({}, request.stamps.received, clock.now()));
   };
 }
 

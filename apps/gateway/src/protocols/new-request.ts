@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { ModelDescription, Settings, Tensor } from '@millrace/shared';
+import type { ModelDescription, Operation, PriorityClass, Settings, Tensor } from '@millrace/shared';
 import type { RequestContext } from '../http/context.js';
 import type { InferRequest, RequestParameters } from '../inference/request.js';
 
@@ -11,6 +11,9 @@ export interface ParsedInputs {
   /** How long to wait, in ms, where the body says so. */
   waitMs?: number;
   partial?: boolean;
+  /** `interactive` where the body says nothing. */
+  priority?: PriorityClass;
+  operation?: Operation;
 }
 
 const PREFER_WAIT = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?=[,;]|$)/i;
@@ -38,7 +41,8 @@ export function newInferRequest(
     waitMs,
     deadlineAt: context.received + waitMs,
     tenant: context.tenant,
-    priority: 'interactive',
+    priority: parsed.priority ?? 'interactive',
+    ...(parsed.operation === undefined ? {} : { operation: parsed.operation }),
     partial: parsed.partial ?? false,
     ...(typeof traceparent === 'string' && TRACEPARENT.test(traceparent) ? { traceparent } : {}),
     stamps: { received: context.received },

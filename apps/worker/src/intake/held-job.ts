@@ -62,7 +62,7 @@ export class HeldPart {
     inputs: readonly Tensor[],
     alone: boolean,
   ) {
-    this.items = rawItems(inputs, data.count).map((raw, index) => new HeldItem(this, index, raw, alone));
+    this.items = rawItems(inputs, data).map((raw, index) => new HeldItem(this, index, raw, alone));
     this.#open = this.items.length;
   }
 
@@ -95,7 +95,7 @@ export class HeldPart {
   }
 }
 
-function rawItems(inputs: readonly Tensor[], count: number): RawItem[] {
+function rawItems(inputs: readonly Tensor[], { count, operation }: Part): RawItem[] {
   const items: Map<string, RawInput>[] = Array.from({ length: count }, () => new Map());
   for (const { name, datatype, shape, ...tensor } of inputs) {
     const inner = shape.slice(1);
@@ -104,7 +104,7 @@ function rawItems(inputs: readonly Tensor[], count: number): RawItem[] {
       item.set(name, { datatype, shape: inner, data: cuts[i] ?? new Uint8Array(0) });
     }
   }
-  return items.map((inputs) => ({ inputs }));
+  return items.map((inputs) => ({ operation, inputs }));
 }
 
 /** A job that this worker holds: it completes when all items of all its parts are settled. */

@@ -1,8 +1,10 @@
-import type { ErrorCode, Manifest, ModelDescription, Tensor } from '@millrace/shared';
+import type { ErrorCode, Manifest, ModelDescription, Operation, Tensor } from '@millrace/shared';
 import type { WireTensor } from '../session/messages.js';
 
 /** One item as it came: its bytes of each input tensor, and that tensor's datatype and inner shape. */
 export interface RawItem {
+  /** Absent: the model's own run. */
+  operation?: Operation | undefined;
   inputs: ReadonlyMap<string, RawInput>;
 }
 

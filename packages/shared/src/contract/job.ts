@@ -5,8 +5,19 @@ import { MillraceError } from '../errors/millrace-error.js';
 export const CONTRACT_VERSION = 1;
 
 /** BullMQ priorities of the classes; the lower number runs first. Every job has one. */
-export const PRIORITIES = { interactive: 10, bulk: 100 } as const;
+export const PRIORITIES = { interactive: 10, normal: 50, bulk: 100 } as const;
 export type PriorityClass = keyof typeof PRIORITIES;
+
+/**
+ * What can be asked of a text model besides its own run on the input `text`. The input of the first and the
+ * last is BYTES `token_ids` [items], each element an item's token ids as uint32 little-endian.
+ *
+ * - `embed-tokens`: the model's own outputs, of texts that the client has tokenized (special tokens included).
+ * - `tokenize`: BYTES `tokens` [items], each element a JSON list; no run of the model.
+ * - `detokenize`: BYTES `text` [items]; no run of the model.
+ */
+export const OPERATIONS = ['embed-tokens', 'tokenize', 'detokenize'] as const;
+export type Operation = (typeof OPERATIONS)[number];
 
 /** Tensor bytes of a part up to this many travel inside the job, as base64; more go to a side key. */
 export const MAX_INLINE_BYTES = 4096;
@@ -33,6 +44,8 @@ const partSchema = z.object({
   /** Name of the API key that sent it, or "anonymous". */
   tenant: z.string().max(128),
   priority: z.int().min(1),
+  /** Absent: the model's own run. */
+  operation: z.enum(OPERATIONS).optional(),
   /** 0, and one more with every retry by an administrator; a higher one may replace a stored reply. */
   generation: z.int().min(0),
   /** How long the stored reply is kept, in ms; absent: to the deadline plus 10 s. */

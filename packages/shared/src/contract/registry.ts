@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import type { Operation } from './job.js';
 import { REGISTRY_ANNOUNCEMENTS_KEY, REGISTRY_EXPIRY_KEY } from './keys.js';
 import type { TensorSpec } from './tensor.js';
 
@@ -21,6 +22,8 @@ export interface ModelDescription {
   limits: { maxRequestItems: number; maxTokens?: number };
   /** Significant digits of floats in JSON answers; absent: exact. */
   jsonDigits?: number;
+  /** What this worker does with the model besides its own run. */
+  operations?: readonly Operation[];
   /** What runs take on this worker. */
   cost?: ModelCost;
 }

@@ -9,10 +9,10 @@ import { newInferRequest } from '../new-request.js';
 import { parsePredict } from './parse.js';
 import { renderPrediction } from './render.js';
 
-const writer: AnswerWriter<undefined> = {
+const write: AnswerWriter<undefined> = (result, timings) => ({
   contentType: 'application/json; charset=utf-8',
-  write: renderPrediction,
-};
+  body: renderPrediction(result, timings),
+});
 
 /** `POST /v1/models/{model}[/versions/{version}]/predict`: a task's natural values, one or a list. */
 export function nativeRouter({ directory, bodies, answer, settings, keyed }: DoorParts): Router {
@@ -28,7 +28,7 @@ export function nativeRouter({ directory, bodies, answer, settings, keyed }: Doo
       const body = await readBody(req, settings.maxBodyBytes, bodies);
       const parsed = parsePredict(model, parseStrictJson(body, settings.maxJsonDepth));
       const request = newInferRequest(context, req.headers, model, parsed, settings);
-      await answer(req, res, writer, { body, request, asked: undefined });
+      await answer(req, res, write, { body, request, asked: undefined });
     })
     .all(methodNotAllowed('POST'));
   return router;

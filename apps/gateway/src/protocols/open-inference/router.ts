@@ -12,10 +12,10 @@ import { modelMetadata, serverMetadata } from './metadata.js';
 import { type ParsedInfer, parseInfer } from './parse.js';
 import { renderInference } from './render.js';
 
-const writer: AnswerWriter<Pick<ParsedInfer, 'id' | 'outputs'>> = {
+const write: AnswerWriter<Pick<ParsedInfer, 'id' | 'outputs'>> = (result, _timings, { id, outputs }) => ({
   contentType: 'application/json',
-  write: (result, _timings, { id, outputs }) => renderInference(result, id, outputs),
-};
+  body: renderInference(result, id, outputs),
+});
 
 const MODEL = '/v2/models/:model{/versions/:version}';
 
@@ -54,7 +54,7 @@ export function openInferenceRouter({
       const body = await readBody(req, settings.maxBodyBytes, bodies);
       const parsed = parseInfer(model, parseStrictJson(body, settings.maxJsonDepth));
       const request = newInferRequest(context, req.headers, model, parsed, settings);
-      await answer(req, res, writer, { body, request, asked: parsed });
+      await answer(req, res, write, { body, request, asked: parsed });
     })
     .all(methodNotAllowed('POST'));
   router
