@@ -7,7 +7,14 @@ import { expect } from 'chai';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const BIOME = join(ROOT, 'node_modules', '@biomejs', 'biome', 'bin', 'biome');
-const PACKAGES = ['packages/shared', 'packages/onnx', 'apps/gateway', 'apps/worker', 'apps/cli'];
+const PACKAGES = [
+  'packages/shared',
+  'packages/onnx',
+  'packages/client',
+  'apps/gateway',
+  'apps/worker',
+  'apps/cli',
+];
 
 const CYCLE = 'lint/suspicious/noImportCycles';
 const OWNER = 'lint/style/noRestrictedImports';
@@ -18,6 +25,8 @@ const BROKEN: [file: string, imports: string, rule: string][] = [
   ['packages/shared/src/up.ts', '@millrace/gateway', UNDECLARED],
   ['packages/shared/src/aside.ts', '@millrace/onnx', UNDECLARED],
   ['packages/onnx/src/aside.ts', '@millrace/shared', UNDECLARED],
+  ['packages/client/src/aside.ts', '@millrace/shared', UNDECLARED],
+  ['packages/client/src/platform.ts', 'node:buffer', OWNER],
   ['apps/gateway/src/aside.ts', '@millrace/worker', UNDECLARED],
   ['apps/worker/src/aside.ts', '@millrace/gateway', UNDECLARED],
   ['apps/cli/src/deep.ts', '@millrace/worker/dist/session/client.js', OWNER],
