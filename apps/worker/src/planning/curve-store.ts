@@ -16,6 +16,9 @@ export interface CurveKey {
   simulate?: SimulatedDevice | undefined;
 }
 
+/** Points that lie further from their own fit, in the mean, were not measured at rest. */
+const MOST_MEAN_ERROR = 0.25;
+
 const number = z.number().finite().min(0);
 const storedSchema = z.object({
   machine: z.string(),
@@ -47,7 +50,16 @@ export class CurveStore {
     return { curve: new CostCurve(parsed.data.terms), points: parsed.data.points };
   }
 
+  /** Keeps a curve, unless its points contradict it: then the machine was busy, and the next start measures again. */
   async write(key: CurveKey, { curve, points }: MeasuredCurve): Promise<void> {
+    const { mean } = curve.errors(points);
+    if (mean > MOST_MEAN_ERROR) {
+      this.#logger.warn(
+        { meanError: mean },
+        'the cost curve was measured while this machine was busy; it is used now and measured again at the next start',
+      );
+      return;
+    }
     const path = this.#path(key);
     const half = `${path}.${process.pid}.part`;
     await makeFolder(this.#folder);
