@@ -1,11 +1,6 @@
-import { execFile } from 'node:child_process';
-import { access } from 'node:fs/promises';
-import { platform, userInfo } from 'node:os';
-import { promisify } from 'node:util';
 import { StartupError } from '@millrace/shared';
-import { installByApt } from './apt.js';
-
-const run = promisify(execFile);
+import { installByApt, isDebianAsRoot } from '../system/apt.js';
+import { firstOnPath } from '../system/on-path.js';
 
 /** In order of preference; both read the same configuration file. */
 const SERVERS = ['redis-server', 'valkey-server'];
@@ -31,32 +26,11 @@ export async function ensureRedisServer(say: (line: string) => void): Promise<st
   if (found) return found;
   if (await isDebianAsRoot()) {
     say('No redis-server is installed: installing Debian’s package (once; its service is not started)...');
-    await installByApt('redis-server');
+    await installByApt('redis-server', 'or set REDIS_URL');
     const installed = await firstOnPath(SERVERS);
     if (installed) return installed;
   }
   throw new StartupError('Neither redis-server nor valkey-server is installed.', await nextStep());
-}
-
-/** First of the commands that the shell finds. The shell looks, so that PATH means what it means elsewhere. */
-async function firstOnPath(commands: readonly string[]): Promise<string | undefined> {
-  for (const command of commands) {
-    const found = await run('/bin/sh', ['-c', 'command -v "$0"', command]).then(
-      ({ stdout }) => stdout.trim(),
-      () => '',
-    );
-    if (found !== '') return found;
-  }
-  return undefined;
-}
-
-async function isDebianAsRoot(): Promise<boolean> {
-  if (platform() !== 'linux' || userInfo().uid !== 0) return false;
-  const debian = await access('/etc/debian_version').then(
-    () => true,
-    () => false,
-  );
-  return debian && (await firstOnPath(['apt-get'])) !== undefined;
 }
 
 async function nextStep(): Promise<string> {

@@ -1,7 +1,9 @@
 import { execFile } from 'node:child_process';
-import { chmod, rm, writeFile } from 'node:fs/promises';
+import { access, chmod, rm, writeFile } from 'node:fs/promises';
+import { platform, userInfo } from 'node:os';
 import { promisify } from 'node:util';
 import { StartupError } from '@millrace/shared';
+import { firstOnPath } from './on-path.js';
 
 const run = promisify(execFile);
 
@@ -12,15 +14,36 @@ const POLICY_NO = '#!/bin/sh\nexit 101\n';
 /** Another apt may be at work (unattended upgrades): wait for it rather than fail. */
 const WAIT_FOR_LOCK = ['-o', 'DPkg::Lock::Timeout=300'];
 
+/** Whether packages can be installed without asking anybody. */
+export async function isDebianAsRoot(): Promise<boolean> {
+  if (platform() !== 'linux' || userInfo().uid !== 0) return false;
+  const debian = await access('/etc/debian_version').then(
+    () => true,
+    () => false,
+  );
+  return debian && (await firstOnPath(['apt-get'])) !== undefined;
+}
+
 /**
  * Installs a Debian package without starting or enabling its service: Millrace runs a server of its own,
  * and a person who wanted the distribution's would have installed it.
+ * @param orElse what a person can do instead, for the error: `or set REDIS_URL`.
+ * @throws StartupError
  */
-export async function installByApt(name: string): Promise<void> {
+export async function installByApt(name: string, orElse?: string): Promise<void> {
   const removePolicy = await forbidServices();
   try {
     await apt('update', '-qq');
     await apt('install', '-y', '-qq', '--no-install-recommends', name);
+  } catch (cause) {
+    const { stderr } = cause as { stderr?: string };
+    const reason = stderr?.trim().split('\n').at(-1) ?? String(cause);
+    const byHand = `Run \`apt-get update && apt-get install ${name}\` to see why`;
+    throw new StartupError(
+      `Installing ${name} failed: ${reason}`,
+      orElse ? `${byHand}, ${orElse}.` : `${byHand}.`,
+      { cause },
+    );
   } finally {
     await removePolicy();
   }
@@ -40,17 +63,7 @@ async function forbidServices(): Promise<() => Promise<void>> {
 }
 
 async function apt(...args: string[]): Promise<void> {
-  try {
-    await run('env', ['DEBIAN_FRONTEND=noninteractive', 'apt-get', ...WAIT_FOR_LOCK, ...args], {
-      maxBuffer: 64 * 1024 * 1024,
-    });
-  } catch (cause) {
-    const { stderr } = cause as { stderr?: string };
-    const reason = stderr?.trim().split('\n').at(-1) ?? String(cause);
-    throw new StartupError(
-      `Installing redis-server failed: ${reason}`,
-      'Run `apt-get update && apt-get install redis-server` to see why, or set REDIS_URL.',
-      { cause },
-    );
-  }
+  await run('env', ['DEBIAN_FRONTEND=noninteractive', 'apt-get', ...WAIT_FOR_LOCK, ...args], {
+    maxBuffer: 64 * 1024 * 1024,
+  });
 }
