@@ -8,6 +8,7 @@ import { GatewayState } from '#gateway/http/health.js';
 import { listen, portOf } from '#gateway/http/server.js';
 import type { Idempotency } from '#gateway/idempotency/idempotency.js';
 import type { ModelDirectory } from '#gateway/inference/model-directory.js';
+import { StatisticsBook } from '#gateway/inference/model-statistics.js';
 import type { InferRequest, InferResult } from '#gateway/inference/request.js';
 import { answering } from '#gateway/protocols/answering.js';
 import { doorOf } from '#gateway/protocols/door-of.js';
@@ -25,6 +26,7 @@ export async function readyGateway(): Promise<number> {
   const doors: DoorParts = {
     clock,
     settings,
+    statistics: new StatisticsBook(),
     bodies: new BodyBytes(settings.maxQueuedBytes),
     keyed: authenticate(keys),
     // The bench names none of its requests.

@@ -32,6 +32,7 @@ import { inference } from './inference/infer.js';
 import { JobBatcher } from './inference/job-batcher.js';
 import { JobProducer } from './inference/job-producer.js';
 import { ModelDirectory } from './inference/model-directory.js';
+import { StatisticsBook } from './inference/model-statistics.js';
 import { QueueLoad } from './inference/queue-load.js';
 import { Recovery } from './inference/recovery.js';
 import { ReplyChannel } from './inference/reply-channel.js';
@@ -127,6 +128,7 @@ async function start(
     waitingBytes: () => waiter.waitingBytes,
   });
   const canceller = new Canceller(redis, producer, clock, logger);
+  const statistics = new StatisticsBook();
   const infer = inference({
     gatewayId: id,
     maxJobItems: settings.maxJobItems,
@@ -136,6 +138,7 @@ async function start(
     batcher: new JobBatcher(producer, load, settings.maxJobItems),
     canceller,
     metrics,
+    statistics,
   });
 
   const records = new IdempotencyRecords(redis, link, settings.idempotencyKeepMs);
@@ -144,7 +147,15 @@ async function start(
   const answer = answering(infer, idempotency, clock);
 
   const bodies = new BodyBytes(settings.maxQueuedBytes);
-  const doors = { clock, directory, bodies, answer, settings, keyed: authenticate(keys, 'infer') };
+  const doors = {
+    clock,
+    directory,
+    bodies,
+    answer,
+    statistics,
+    settings,
+    keyed: authenticate(keys, 'infer'),
+  };
   const app = createApp({
     clock,
     logger,

@@ -4,6 +4,7 @@ import { MillraceError } from '@millrace/shared';
 const BODY = { field: 'body' };
 /** Bodies that are being read are soon read. */
 const RETRY_SECONDS = 1;
+const BINARY_TYPE = /^application\/octet-stream *;? *$/i;
 const JSON_TYPE = /^application\/json *(?:; *charset *= *"?utf-8"? *)?;? *$/i;
 
 /**
@@ -19,6 +20,29 @@ export function requireJsonType(req: IncomingMessage): void {
       { field: 'Content-Type' },
     );
   }
+  requireUncompressed(req);
+}
+
+/**
+ * For bodies of JSON, of bytes, or of both. No type at all is taken too: widespread clients send none. A browser
+ * could be made to send that without asking us first, but it says that it is one.
+ * @throws MillraceError `unsupported_media_type`.
+ */
+export function requireJsonOrBytes(req: IncomingMessage): void {
+  const type = req.headers['content-type'];
+  const known =
+    type === undefined ? req.headers.origin === undefined : JSON_TYPE.test(type) || BINARY_TYPE.test(type);
+  if (!known) {
+    throw new MillraceError(
+      'unsupported_media_type',
+      'The header Content-Type must be application/json, in UTF-8, or application/octet-stream.',
+      { field: 'Content-Type' },
+    );
+  }
+  requireUncompressed(req);
+}
+
+function requireUncompressed(req: IncomingMessage): void {
   const encoding = req.headers['content-encoding'];
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw new MillraceError(
@@ -41,6 +65,52 @@ export class BodyBytes {
   }
 }
 
+/** A body is given its whole room once this share of what was announced has come. */
+const TRUSTED_SHARE = 1 / 4;
+
+/**
+ * Bytes of one body as they come. A client only announces a length: room for all of it is made when a good part
+ * has come, so that a large body is neither held twice nor announced for nothing.
+ */
+class Gathering {
+  readonly #announced: number;
+  #chunks: Buffer[] = [];
+  #whole: Buffer | undefined;
+  #total = 0;
+
+  constructor(announced: number) {
+    this.#announced = announced;
+  }
+
+  /** Bytes that it takes up. */
+  get held(): number {
+    return this.#whole?.byteLength ?? this.#total;
+  }
+
+  get total(): number {
+    return this.#total;
+  }
+
+  add(chunk: Buffer): void {
+    if (this.#whole) chunk.copy(this.#whole, this.#total);
+    else this.#chunks.push(chunk);
+    this.#total += chunk.byteLength;
+    const grown = this.#chunks.length > 1 && this.#total < this.#announced;
+    if (grown && !this.#whole && this.#total >= this.#announced * TRUSTED_SHARE) {
+      this.#whole = Buffer.allocUnsafeSlow(this.#announced);
+      let at = 0;
+      for (const each of this.#chunks) at += each.copy(this.#whole, at);
+      this.#chunks = [];
+    }
+  }
+
+  end(): Buffer {
+    if (this.#whole) return this.#whole.subarray(0, this.#total);
+    const [only] = this.#chunks;
+    return this.#chunks.length === 1 && only ? only : Buffer.concat(this.#chunks, this.#total);
+  }
+}
+
 /**
  * Reads a whole body of at most `maxBytes`, whatever its headers claim.
  * @param all counts it among those that are read at the same time.
@@ -49,39 +119,39 @@ export class BodyBytes {
  */
 export function readBody(req: IncomingMessage, maxBytes: number, all?: BodyBytes): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let total = 0;
-    const letGo = (): void => {
-      if (all) all.held -= total;
-      total = 0;
+    const announced = Number(req.headers['content-length'] ?? 0);
+    const body = new Gathering(announced);
+    let counted = 0;
+    const count = (bytes: number): void => {
+      if (all) all.held += bytes - counted;
+      counted = bytes;
     };
     const refuse = (error: MillraceError): void => {
       // What still comes is read and dropped, so that the client gets to read the answer.
       req.removeAllListeners('data').resume();
-      letGo();
+      count(0);
       reject(error);
     };
     const tooLarge = (): void =>
       refuse(new MillraceError('body_too_large', `The body is larger than ${maxBytes} bytes.`, BODY));
-    if (Number(req.headers['content-length'] ?? 0) > maxBytes) {
+    if (announced > maxBytes) {
       tooLarge();
       return;
     }
     req.on('data', (chunk: Buffer) => {
-      total += chunk.byteLength;
-      if (all) all.held += chunk.byteLength;
-      if (total > maxBytes) tooLarge();
+      body.add(chunk);
+      count(body.held);
+      if (body.total > maxBytes) tooLarge();
       else if (all && all.held > all.most) {
         refuse(new MillraceError('queue_full', undefined, { retryAfterSeconds: RETRY_SECONDS }));
-      } else chunks.push(chunk);
+      }
     });
     req.on('end', () => {
-      const body = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks, total);
-      letGo();
-      resolve(body);
+      count(0);
+      resolve(body.end());
     });
     req.on('error', (cause) => {
-      letGo();
+      count(0);
       reject(new MillraceError('cancelled', undefined, {}, { cause }));
     });
   });

@@ -3,6 +3,7 @@ import type { Admission } from '../admission/admission.js';
 import type { Canceller } from './canceller.js';
 import { gather } from './gather.js';
 import type { JobBatcher } from './job-batcher.js';
+import type { StatisticsBook } from './model-statistics.js';
 import { planParts } from './parts.js';
 import type { ReplyWaiter } from './reply-waiter.js';
 import type { InferRequest, InferResult } from './request.js';
@@ -16,6 +17,7 @@ export interface InferenceParts {
   batcher: JobBatcher;
   canceller: Canceller;
   metrics: GatewayMetrics;
+  statistics: StatisticsBook;
 }
 
 export type Infer = (request: InferRequest) => Promise<InferResult>;
@@ -26,10 +28,15 @@ export type Infer = (request: InferRequest) => Promise<InferResult>;
  * `cancelled` (the client went away), `shutting_down`, or `contract_version_unsupported`.
  */
 export function inference(deps: InferenceParts): Infer {
-  const { gatewayId, maxJobItems, clock, admission, waiter, batcher, canceller, metrics } = deps;
+  const { gatewayId, maxJobItems, clock, admission, waiter, batcher, canceller, metrics, statistics } = deps;
   return async (request) => {
     const queue = queueName(request.model.name, request.model.version);
-    admission.admit(queue, request);
+    try {
+      admission.admit(queue, request);
+    } catch (error) {
+      statistics.failed(request, clock.now());
+      throw error;
+    }
     const parts = planParts(request, { queue, replyTo: gatewayId, maxJobItems, now: clock.now() });
     const waitMs = request.deadlineAt - clock.now();
     const pending = waiter.register(request.requestId, queue, parts, waitMs, request.client);
@@ -42,11 +49,13 @@ export function inference(deps: InferenceParts): Infer {
     try {
       const replies = await pending.answer;
       const result = gather(request, parts, replies);
+      statistics.answered(request, result, replies, clock.now());
       for (const { name, ms } of spans(result.stamps)) {
         metrics.stageSeconds.observe({ model: request.model.name, stage: name }, ms / 1000);
       }
       return result;
     } catch (error) {
+      statistics.failed(request, clock.now());
       if (request.client.gone) metrics.clientsGone.inc({ model: request.model.name });
       void canceller.cancel(pending, request.deadlineAt);
       throw error;

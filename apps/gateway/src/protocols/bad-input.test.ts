@@ -8,6 +8,7 @@ import {
   BODIES,
   NATIVE_TENSORS,
   NATIVE_TEXT,
+  OPEN_BINARY,
   OPEN_TENSORS,
   OPEN_TEXT,
 } from '../test-support/bad-requests.js';
@@ -76,6 +77,9 @@ describe('bad input', () => {
   });
   describe('at the Open Inference door', () => {
     openInference(() => `/v2/models/${identity}/infer`, [...BODIES, ...OPEN_TENSORS]);
+  });
+  describe('at the Open Inference door, tensors in bytes', () => {
+    openInference(() => `/v2/models/${identity}/infer`, OPEN_BINARY);
   });
   describe('at the Open Inference door, texts', () => {
     openInference(() => `/v2/models/${text}/infer`, OPEN_TEXT);

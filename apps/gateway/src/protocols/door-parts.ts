@@ -2,6 +2,7 @@ import type { RedisClock, Settings } from '@millrace/shared';
 import type { RequestHandler } from 'express';
 import type { BodyBytes } from '../http/body.js';
 import type { ModelDirectory } from '../inference/model-directory.js';
+import type { StatisticsBook } from '../inference/model-statistics.js';
 import type { Answering } from './answering.js';
 
 /** What a door needs of the gateway behind it. */
@@ -11,6 +12,8 @@ export interface DoorParts {
   bodies: BodyBytes;
   /** Runs what the door has read and answers. */
   answer: Answering;
+  /** What has become of this gateway's requests, by model. */
+  statistics: StatisticsBook;
   settings: Settings;
   /** First handler of every route: asks for an API key of the scope `infer` where there are any. */
   keyed: RequestHandler;

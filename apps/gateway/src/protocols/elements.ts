@@ -14,12 +14,14 @@ export type PlainDatatype = Exclude<Datatype, 'BYTES' | 'FP16' | 'BF16'>;
 interface ElementCodec {
   /** What a JSON value must be, for the error message. */
   what: string;
+  /** The same where numbers beyond 2^53 come as BigInts, with all their digits. */
+  whatExactly?: string;
   /** Writes a JSON value at a byte offset; false when it is not one of this datatype. */
   write(view: DataView, at: number, value: unknown): boolean;
   read(view: DataView, at: number): number | bigint | boolean;
 }
 
-/** JSON numbers past 2^53 lose digits when parsed, before anyone can notice: they are refused. */
+/** JSON numbers past 2^53 lose digits when parsed: they are refused unless they come as BigInts. */
 const EXACT = 'that JSON can carry exactly (between -(2^53-1) and 2^53-1)';
 
 function integer(
@@ -39,6 +41,11 @@ function integer(
     },
     read,
   };
+}
+
+function exactInteger(value: unknown): bigint | undefined {
+  if (typeof value === 'bigint') return value;
+  return Number.isSafeInteger(value) ? BigInt(value as number) : undefined;
 }
 
 const CODECS: Record<PlainDatatype, ElementCodec> = {
@@ -89,18 +96,22 @@ const CODECS: Record<PlainDatatype, ElementCodec> = {
   ),
   UINT64: {
     what: `a whole number >= 0 ${EXACT}`,
+    whatExactly: 'a whole number from 0 to 2^64-1, written without an exponent',
     write(view, at, value) {
-      if (!Number.isSafeInteger(value) || (value as number) < 0) return false;
-      view.setBigUint64(at, BigInt(value as number), true);
+      const exact = exactInteger(value);
+      if (exact === undefined || exact !== BigInt.asUintN(64, exact)) return false;
+      view.setBigUint64(at, exact, true);
       return true;
     },
     read: (view, at) => view.getBigUint64(at, true),
   },
   INT64: {
     what: `a whole number ${EXACT}`,
+    whatExactly: 'a whole number from -2^63 to 2^63-1, written without an exponent',
     write(view, at, value) {
-      if (!Number.isSafeInteger(value)) return false;
-      view.setBigInt64(at, BigInt(value as number), true);
+      const exact = exactInteger(value);
+      if (exact === undefined || exact !== BigInt.asIntN(64, exact)) return false;
+      view.setBigInt64(at, exact, true);
       return true;
     },
     read: (view, at) => view.getBigInt64(at, true),

@@ -24,6 +24,7 @@ export interface JsonPiece {
  * @param pieceShape the shape that each piece must have; its arrays are all compared with it before anything
  * is allocated, so that a small body can't claim a large tensor.
  * @param shape the whole tensor's shape.
+ * @param exact whether integers beyond 2^53 come as BigInts.
  * @throws MillraceError `invalid_input` naming the field at fault, down to the element.
  */
 export function readTensor(
@@ -32,6 +33,7 @@ export function readTensor(
   shape: number[],
   pieces: readonly JsonPiece[],
   pieceShape: readonly number[],
+  exact = false,
 ): Tensor {
   requireJsonForm(datatype, pieces[0]?.field ?? name);
   for (const piece of pieces) {
@@ -41,7 +43,7 @@ export function readTensor(
   const texts: string[] = [];
   const bytes = elementBytes(datatype);
   const data = new Uint8Array(elementCount(shape) * bytes);
-  const codec = datatype === 'BYTES' ? textCodec(texts) : elementCodec(datatype, data, bytes);
+  const codec = datatype === 'BYTES' ? textCodec(texts) : elementCodec(datatype, data, bytes, exact);
   for (const piece of pieces) {
     const path = visit(piece.value, pieceShape.length, codec.take);
     if (path !== undefined) {
@@ -58,12 +60,12 @@ interface ElementSink {
   take(value: unknown): boolean;
 }
 
-function elementCodec(datatype: PlainDatatype, data: Uint8Array, bytes: number): ElementSink {
-  const { what, write } = codecOf(datatype);
+function elementCodec(datatype: PlainDatatype, data: Uint8Array, bytes: number, exact: boolean): ElementSink {
+  const { what, whatExactly = what, write } = codecOf(datatype);
   const view = new DataView(data.buffer);
   let at = -bytes;
   return {
-    what,
+    what: exact ? whatExactly : what,
     take: (value) => {
       at += bytes;
       return write(view, at, value);

@@ -1,4 +1,4 @@
-import type { Datatype, ModelDescription } from '@millrace/shared';
+import { DATATYPES, type Datatype, type ModelDescription } from '@millrace/shared';
 
 /** Numbers of the stand-in's embeddings. */
 export const DIMENSIONS = 4;
@@ -47,5 +47,33 @@ export function identityModel(name: string): ModelDescription {
     inputs: tensors.map(([key, datatype]) => ({ name: key, datatype, shape: [-1, -1], optional: true })),
     outputs: tensors.map(([key, datatype]) => ({ name: `${key}_out`, datatype, shape: [-1, -1] })),
     limits: { maxRequestItems: 100 },
+  };
+}
+
+/** Takes and gives back any of the datatypes. */
+export function everyTypeModel(name: string): ModelDescription {
+  return {
+    ...identityModel(name),
+    inputs: DATATYPES.map((datatype) => ({
+      name: datatype.toLowerCase(),
+      datatype,
+      shape: [-1, -1],
+      optional: true,
+    })),
+    outputs: DATATYPES.map((datatype) => ({
+      name: `${datatype.toLowerCase()}_out`,
+      datatype,
+      shape: [-1, -1],
+    })),
+  };
+}
+
+/** One input and one output, of a shape behind the first axis. */
+export function oneInputModel(name: string, datatype: Datatype, inner: number[]): ModelDescription {
+  const shape = [-1, ...inner];
+  return {
+    ...identityModel(name),
+    inputs: [{ name: 'x', datatype, shape }],
+    outputs: [{ name: 'x_out', datatype, shape }],
   };
 }

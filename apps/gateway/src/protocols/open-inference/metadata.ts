@@ -5,8 +5,11 @@ const { version } = JSON.parse(readFileSync(new URL('../../../package.json', imp
   version: string;
 };
 
+/** Triton's names of what is here beside the protocol itself; docs/open-inference.md says how much of each. */
+const EXTENSIONS = ['binary_tensor_data', 'model_repository', 'schedule_policy', 'statistics'];
+
 export function serverMetadata(): object {
-  return { name: 'millrace', version, extensions: [] };
+  return { name: 'millrace', version, extensions: EXTENSIONS };
 }
 
 /** @param versions all versions of the model, or none where one was asked for by name. */
