@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { MillraceError } from '@millrace/shared';
+import { codingOf, DECODER_BYTES, inflate } from './inflate.js';
 
 const BODY = { field: 'body' };
 /** Bodies that are being read are soon read. */
@@ -20,7 +21,6 @@ export function requireJsonType(req: IncomingMessage): void {
       { field: 'Content-Type' },
     );
   }
-  requireUncompressed(req);
 }
 
 /**
@@ -37,20 +37,6 @@ export function requireJsonOrBytes(req: IncomingMessage): void {
       'unsupported_media_type',
       'The header Content-Type must be application/json, in UTF-8, or application/octet-stream.',
       { field: 'Content-Type' },
-    );
-  }
-  requireUncompressed(req);
-}
-
-function requireUncompressed(req: IncomingMessage): void {
-  const encoding = req.headers['content-encoding'];
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-    throw new MillraceError(
-      'unsupported_media_type',
-      'The header Content-Encoding must be left out: the body must not be compressed.',
-      {
-        field: 'Content-Encoding',
-      },
     );
   }
 }
@@ -112,21 +98,27 @@ class Gathering {
 }
 
 /**
- * Reads a whole body of at most `maxBytes`, whatever its headers claim.
+ * Reads a whole body of at most `maxBytes`, whatever its headers claim; the one way for every door. A body in gzip or
+ * deflate (`Content-Encoding`) is decoded, and what comes out of it is what counts.
  * @param all counts it among those that are read at the same time.
- * @throws MillraceError `body_too_large`; `queue_full` when all together are; `cancelled` when the client goes
- * away in the middle.
+ * @throws MillraceError `body_too_large`; `queue_full` when all together are; `unsupported_content_encoding`,
+ * `invalid_encoding`; `cancelled` when the client goes away in the middle.
  */
 export function readBody(req: IncomingMessage, maxBytes: number, all?: BodyBytes): Promise<Buffer> {
   return new Promise((resolve, reject) => {
+    // What is thrown here rejects.
+    const coding = codingOf(req);
     const announced = Number(req.headers['content-length'] ?? 0);
-    const body = new Gathering(announced);
+    const body = new Gathering(coding ? 0 : announced);
+    const beside = coding ? DECODER_BYTES : 0;
+    let stop: (() => void) | undefined;
     let counted = 0;
     const count = (bytes: number): void => {
       if (all) all.held += bytes - counted;
       counted = bytes;
     };
     const refuse = (error: MillraceError): void => {
+      stop?.();
       // What still comes is read and dropped, so that the client gets to read the answer.
       req.removeAllListeners('data').resume();
       count(0);
@@ -134,25 +126,31 @@ export function readBody(req: IncomingMessage, maxBytes: number, all?: BodyBytes
     };
     const tooLarge = (): void =>
       refuse(new MillraceError('body_too_large', `The body is larger than ${maxBytes} bytes.`, BODY));
-    if (announced > maxBytes) {
-      tooLarge();
-      return;
-    }
-    req.on('data', (chunk: Buffer) => {
+    const take = (chunk: Buffer): void => {
       body.add(chunk);
-      count(body.held);
+      count(body.held + beside);
       if (body.total > maxBytes) tooLarge();
       else if (all && all.held > all.most) {
         refuse(new MillraceError('queue_full', undefined, { retryAfterSeconds: RETRY_SECONDS }));
       }
-    });
-    req.on('end', () => {
+    };
+    const done = (): void => {
       count(0);
       resolve(body.end());
-    });
+    };
     req.on('error', (cause) => {
+      stop?.();
       count(0);
       reject(new MillraceError('cancelled', undefined, {}, { cause }));
     });
+    if (announced > maxBytes) {
+      tooLarge();
+    } else if (coding) {
+      count(beside);
+      stop = inflate(req, coding, maxBytes, { take, done, refuse, tooLarge });
+    } else {
+      req.on('data', take);
+      req.on('end', done);
+    }
   });
 }

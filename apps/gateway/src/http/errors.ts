@@ -1,6 +1,7 @@
 import { type Logger, MillraceError, type RedisClock } from '@millrace/shared';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import { contextOf, type RequestContext } from './context.js';
+import { ACCEPTED_CODINGS } from './inflate.js';
 import { type Answer, respond, timingsOf } from './respond.js';
 
 /** Retryable answers tell when; the thrower knows better where it said so. */
@@ -47,6 +48,7 @@ export function errorHandler(clock: RedisClock, logger: Logger): ErrorRequestHan
       res.setHeader('Retry-After', error.details.retryAfterSeconds ?? DEFAULT_RETRY_SECONDS);
     }
     if (answer.status === 401) res.setHeader('WWW-Authenticate', 'Bearer');
+    if (error.code === 'unsupported_content_encoding') res.setHeader('Accept-Encoding', ACCEPTED_CODINGS);
     respond(res, answer, timingsOf({}, context.received, clock.now()));
   };
 }

@@ -50,11 +50,18 @@ export const BODIES: BadRequest[] = [
     field: 'Content-Type',
   },
   {
-    name: 'a compressed body',
+    name: 'an unknown coding',
     body: '{"inputs":"a"}',
-    headers: { 'content-encoding': 'gzip' },
+    headers: { 'content-encoding': 'br' },
     status: 415,
     field: 'Content-Encoding',
+  },
+  {
+    name: 'what is no gzip, but says so',
+    body: '{"inputs":"a"}',
+    headers: { 'content-encoding': 'gzip' },
+    status: 400,
+    field: 'body',
   },
 ];
 
