@@ -1,0 +1,6 @@
+import type { Door } from '../door.js';
+import { nativeDoor } from './native.js';
+import { openInferenceJsonDoor } from './open-inference-json.js';
+
+/** Every door, in the order of the table. */
+export const DOORS: readonly Door[] = [nativeDoor, openInferenceJsonDoor];
