@@ -95,7 +95,7 @@ export class HeldPart {
   }
 }
 
-function rawItems(inputs: readonly Tensor[], { count, operation }: Part): RawItem[] {
+function rawItems(inputs: readonly Tensor[], { count, operation, parameters }: Part): RawItem[] {
   const items: Map<string, RawInput>[] = Array.from({ length: count }, () => new Map());
   for (const { name, datatype, shape, ...tensor } of inputs) {
     const inner = shape.slice(1);
@@ -104,7 +104,7 @@ function rawItems(inputs: readonly Tensor[], { count, operation }: Part): RawIte
       item.set(name, { datatype, shape: inner, data: cuts[i] ?? new Uint8Array(0) });
     }
   }
-  return items.map((inputs) => ({ operation, inputs }));
+  return items.map((inputs) => ({ operation, parameters, inputs }));
 }
 
 /** A job that this worker holds: it completes when all items of all its parts are settled. */

@@ -15,7 +15,8 @@ import { readJob } from '../intake/read-job.js';
 import type { CostCurve } from '../planning/cost-curve.js';
 import type { RunMarkers } from '../stalls/markers.js';
 import { prepareItems } from '../tasks/prepare-items.js';
-import { isFault, type Task } from '../tasks/task.js';
+import { isAnswered, isFault, type Task } from '../tasks/task.js';
+import { runsNoModel } from '../tasks/text-operations.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { ItemPool } from './item-pool.js';
 import type { Settler } from './settler.js';
@@ -26,6 +27,8 @@ const FAILING_MS = 3000;
 const TYPICAL_SIZE = 16;
 const MEAN_WEIGHT = 0.05;
 const MOST_JOBS = 128;
+/** Items that need no run of the model and wait to be answered: from so many on, nothing more is fetched. */
+const MOST_RUNLESS = 256;
 /** A job that could not be read this often, for reasons that are not its own, is given up. */
 const MOST_STALLS = 3;
 
@@ -41,6 +44,8 @@ export class IntakeLoop {
   #meanItemMs: number;
   #itemsPerJob = 1;
   #preparing = new Set<Promise<void>>();
+  #runless: HeldItem[] = [];
+  #answering: Promise<void> | undefined;
   #roomWaiter: (() => void) | undefined;
   #failingSince: number | undefined;
 
@@ -90,6 +95,7 @@ export class IntakeLoop {
     await this.parts.consumer.stopFetching();
     await this.#loop;
     while (this.#preparing.size > 0) await Promise.all(this.#preparing);
+    await this.#answering;
   }
 
   async #run(): Promise<void> {
@@ -119,7 +125,7 @@ export class IntakeLoop {
       const roomMs = prefetchMs - aheadMs;
       const nothingAhead = pool.count + this.#preparing.size === 0;
       const open = prefetch ? roomMs > 0 || nothingAhead : nothingAhead && !dispatcher.busy;
-      if (open || this.#stopped) {
+      if ((open && this.#runless.length < MOST_RUNLESS) || this.#stopped) {
         const jobMs = (this.#meanItemMs * this.#itemsPerJob * curve.correction) / sessions;
         return Math.min(MOST_JOBS, Math.max(1, Math.ceil(roomMs / jobMs)));
       }
@@ -161,7 +167,23 @@ export class IntakeLoop {
         items.push(...part.items.filter((item) => this.#worthPreparing(item, fetchedAt)));
       }
     }
-    await this.#prepareItems(items);
+    this.#runless.push(...items.filter(({ raw }) => runsNoModel(raw.operation)));
+    if (this.#runless.length > 0) this.#answering ??= this.#answerRunless();
+    await this.#prepareItems(items.filter(({ raw }) => !runsNoModel(raw.operation)));
+  }
+
+  /** One after the other, so that what the sessions wait for gets its turn between them. */
+  async #answerRunless(): Promise<void> {
+    for (let item = this.#runless.shift(); item; item = this.#runless.shift()) {
+      try {
+        if (this.#worthPreparing(item, this.parts.clock.now())) await this.#prepareItems([item]);
+      } catch (err) {
+        this.parts.logger.error({ err }, 'an item could not be answered');
+        this.parts.settler.abandon(item);
+      }
+      this.#roomWaiter?.();
+    }
+    this.#answering = undefined;
   }
 
   #worthPreparing(item: HeldItem, now: number): boolean {
@@ -192,7 +214,8 @@ export class IntakeLoop {
           message: 'The item was not prepared.',
         };
         this.parts.settler.settle(item, { status: 'failed', code, message });
-      } else {
+      } else if (isAnswered(result)) this.parts.settler.settle(item, { status: 'ok' }, result.outputs);
+      else {
         item.prepared = result;
         this.#meanItemMs += MEAN_WEIGHT * (this.parts.curve.itemMs(result.size) - this.#meanItemMs);
         ready.push(item);

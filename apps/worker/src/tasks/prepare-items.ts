@@ -1,4 +1,4 @@
-import type { ItemFault, Prepared, RawItem, Task } from './task.js';
+import type { Answered, ItemFault, Prepared, RawItem, Task } from './task.js';
 
 /**
  * Prepares items as the task does. When that fails as a whole (a thread died in it), the threads are tried
@@ -9,7 +9,7 @@ export async function prepareItems(
   task: Task,
   items: readonly RawItem[],
   onFailure: (error: Error) => void,
-): Promise<(Prepared | ItemFault)[]> {
+): Promise<(Prepared | Answered | ItemFault)[]> {
   try {
     return await task.prepare(items);
   } catch (error) {
@@ -17,7 +17,7 @@ export async function prepareItems(
     await task.warm();
   }
   if (items.length === 1) return [{ code: 'internal', message: 'The item could not be prepared.' }];
-  const results: (Prepared | ItemFault)[] = [];
+  const results: (Prepared | Answered | ItemFault)[] = [];
   for (const item of items) results.push(...(await prepareItems(task, [item], onFailure)));
   return results;
 }

@@ -1,4 +1,6 @@
 import { Piscina } from 'piscina';
+import { type OperateTask, operate } from './operate-task.js';
+import type { ItemFault } from './task.js';
 import { type TokenizeTask, tokenizeTexts } from './tokenize-task.js';
 
 /**
@@ -7,6 +9,8 @@ import { type TokenizeTask, tokenizeTexts } from './tokenize-task.js';
  */
 const IN_PLACE_BYTES = 512;
 const TICK_MS = 1000;
+const TOKENIZE_FILE = new URL('./tokenize-task.js', import.meta.url).href;
+const OPERATE_FILE = new URL('./operate-task.js', import.meta.url).href;
 
 /**
  * The process's piscina threads, shared by its models. A thread that dies is replaced; piscina stops that for
@@ -15,21 +19,21 @@ const TICK_MS = 1000;
 export class PreprocessPool {
   /** Resolves when this pool can't prepare anything any more. */
   readonly failed: Promise<Error>;
+  readonly threads: number;
   #fail: (error: Error) => void = () => undefined;
   #closing = false;
   #warming = 0;
   readonly #ticking: NodeJS.Timeout;
   #finished = 0;
-  readonly #piscina: Piscina<TokenizeTask, Int32Array>;
-  readonly #threads: number;
+  readonly #piscina: Piscina;
   #inFlight = 0;
   #idle: (() => void) | undefined;
 
   /** `maxTaskMs`: threads that finish nothing for so long although they have work hang. */
   constructor(threads: number, maxTaskMs = Number.POSITIVE_INFINITY) {
-    this.#threads = threads;
+    this.threads = threads;
     this.#piscina = new Piscina({
-      filename: new URL('./tokenize-task.js', import.meta.url).href,
+      filename: TOKENIZE_FILE,
       minThreads: threads,
       maxThreads: threads,
       // Blocking on Atomics between tasks would freeze the threads' event loops for nothing.
@@ -58,13 +62,21 @@ export class PreprocessPool {
   }
 
   #checkThreads(): void {
-    if (this.#closing || this.#piscina.threads.length >= this.#threads) return;
+    if (this.#closing || this.#piscina.threads.length >= this.threads) return;
     this.#fail(new Error('a thread that prepares inputs died and a new one does not start'));
   }
 
   async tokenize(task: TokenizeTask): Promise<Int32Array> {
     if (task.bytes.byteLength <= IN_PLACE_BYTES) return tokenizeTexts(task);
     return await this.#inThread(task);
+  }
+
+  /** One item of an operation that runs no model; its input's buffer is moved away. */
+  async operate(task: OperateTask): Promise<Uint8Array | ItemFault> {
+    if (task.input.byteLength <= IN_PLACE_BYTES) return operate(task);
+    return await this.#counted(() =>
+      this.#piscina.run(task, { filename: OPERATE_FILE, transferList: [task.input.buffer] }),
+    );
   }
 
   /**
@@ -92,14 +104,20 @@ export class PreprocessPool {
     });
     await Promise.all([
       this.tokenize(nothing()),
-      ...Array.from({ length: this.#threads }, () => this.#inThread(nothing())),
+      ...Array.from({ length: this.threads }, () => this.#inThread(nothing())),
     ]);
   }
 
-  async #inThread(task: TokenizeTask): Promise<Int32Array> {
+  #inThread(task: TokenizeTask): Promise<Int32Array> {
+    return this.#counted(() =>
+      this.#piscina.run(task, { transferList: [task.bytes.buffer, task.ends.buffer] }),
+    );
+  }
+
+  async #counted<Result>(run: () => Promise<Result>): Promise<Result> {
     this.#inFlight++;
     try {
-      return await this.#piscina.run(task, { transferList: [task.bytes.buffer, task.ends.buffer] });
+      return await run();
     } finally {
       this.#inFlight--;
       this.#finished++;

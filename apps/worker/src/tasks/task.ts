@@ -5,6 +5,8 @@ import type { WireTensor } from '../session/messages.js';
 export interface RawItem {
   /** Absent: the model's own run. */
   operation?: Operation | undefined;
+  /** Those of its request. */
+  parameters?: Readonly<Record<string, string | number | boolean>> | undefined;
   inputs: ReadonlyMap<string, RawInput>;
 }
 
@@ -33,6 +35,11 @@ export interface ItemFault {
   message: string;
 }
 
+/** An item that was answered when it was prepared: it needs no run of the model. */
+export interface Answered {
+  outputs: ItemOutput[];
+}
+
 /** An item's share of one output. */
 export interface ItemOutput {
   name: string;
@@ -50,7 +57,7 @@ export interface Task {
   /** Loads what preparing needs. */
   warm(): Promise<void>;
   /** One result per item, in order. */
-  prepare(items: readonly RawItem[]): Promise<(Prepared | ItemFault)[]>;
+  prepare(items: readonly RawItem[]): Promise<(Prepared | Answered | ItemFault)[]>;
   /** The model's inputs for a group of one shapeKey, items on the first axis; buffers of their own. */
   assemble(group: readonly Prepared[]): WireTensor[];
   /** The outputs of a run of `count` items, cut into items. @throws Error when the first axis isn't `count`. */
@@ -66,6 +73,10 @@ export function platformOf({ simulate }: Manifest): string {
   return simulate ? 'onnxruntime_onnx_on_simulated_device' : 'onnxruntime_onnx';
 }
 
-export function isFault(result: Prepared | ItemFault): result is ItemFault {
+export function isFault(result: Prepared | Answered | ItemFault): result is ItemFault {
   return 'code' in result;
+}
+
+export function isAnswered(result: Prepared | Answered | ItemFault): result is Answered {
+  return 'outputs' in result;
 }

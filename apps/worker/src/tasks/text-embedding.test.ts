@@ -17,10 +17,12 @@ const manifest = {
   text: { tokenizer: 'tokenizer.json', maxTokens: 8, overflow: 'truncate' },
   embedding: { dimensions: 2, jsonDigits: 7 },
   limits: { maxRequestItems: 10 },
+  build: { from: 'onnx', file: 'model.onnx' },
+  batching: { maxItems: 32, maxCost: 4096 },
 } as TextEmbeddingManifest;
 
 describe('the text-embedding task', () => {
-  const task = new TextEmbedding(manifest, 'tokenizer.json', undefined as unknown as PreprocessPool);
+  const task = new TextEmbedding(manifest, 'tokenizer.json', { threads: 1 } as PreprocessPool);
   const prepared = (tokens: number[]): Prepared => ({
     size: tokens.length,
     shapeKey: '',
@@ -82,6 +84,12 @@ describe('the text-embedding task', () => {
       const task = new TextEmbedding({ ...manifest, text }, join(folder, 'tokenizer.json'), pool);
       return task.prepare(rawTexts(texts));
     };
+    const parameter = async (overflow: 'truncate' | 'refuse', truncate: boolean) => {
+      const text = { ...manifest.text, overflow };
+      const task = new TextEmbedding({ ...manifest, text }, join(folder, 'tokenizer.json'), pool);
+      const asked = rawTexts([LONG, 'the cat']).map((item) => ({ ...item, parameters: { truncate } }));
+      return await task.prepare(asked);
+    };
     const rawTexts = (texts: (string | Uint8Array)[]) =>
       texts.map((one) => ({
         inputs: new Map([
@@ -120,6 +128,14 @@ describe('the text-embedding task', () => {
       expect(short).to.deep.include({ size: 4 });
       expect(long).to.deep.include({ code: 'text_too_long', message: 'The text has more than 8 tokens.' });
       expect(last).to.deep.include({ size: 2 });
+    });
+
+    it('cuts or refuses as the request says, whatever the manifest does', async () => {
+      const [refused, short] = await parameter('truncate', false);
+      expect(refused).to.deep.include({ code: 'text_too_long' });
+      expect(short).to.deep.include({ size: 4 });
+      const [cut] = await parameter('refuse', true);
+      expect(cut).to.deep.include({ size: 8, truncated: true });
     });
 
     it('refuses a text that is not UTF-8, and only that one', async () => {

@@ -3,6 +3,7 @@ import type { WireTensor } from '../session/messages.js';
 import type { PreprocessPool } from './preprocess-pool.js';
 import { splitOutputs } from './split-outputs.js';
 import {
+  type Answered,
   type ItemFault,
   type ItemOutput,
   type Prepared,
@@ -10,11 +11,15 @@ import {
   type RawItem,
   type Task,
 } from './task.js';
+import { answerByTokenizer, runsNoModel } from './text-operations.js';
 import { TEXT_NOT_UTF8, TEXT_TRUNCATED } from './tokenize-task.js';
 
 /** What doors of every text-embedding model take and give. */
 const TEXT_INPUT = 'text';
 const EMBEDDING_OUTPUT = 'embedding';
+
+/** Parameter of a request, a boolean: whether texts over the model's limit are cut, or refused. */
+const TRUNCATE_PARAMETER = 'truncate';
 
 const SAMPLE_TOKENS = [8, 32, 128];
 
@@ -38,6 +43,8 @@ export class TextEmbedding implements Task {
       outputs: [{ name: EMBEDDING_OUTPUT, datatype: 'FP32', shape: [-1, manifest.embedding.dimensions] }],
       limits: { maxRequestItems: manifest.limits.maxRequestItems, maxTokens: manifest.text.maxTokens },
       jsonDigits: manifest.embedding.jsonDigits,
+      operations: ['tokenize', 'detokenize'],
+      text: traitsOf(manifest, pool.threads),
     };
   }
 
@@ -45,11 +52,16 @@ export class TextEmbedding implements Task {
     return this.#pool.warm(this.#tokenizerFile);
   }
 
-  async prepare(items: readonly RawItem[]): Promise<(Prepared | ItemFault)[]> {
-    const results: (Prepared | ItemFault)[] = new Array(items.length);
+  async prepare(items: readonly RawItem[]): Promise<(Prepared | Answered | ItemFault)[]> {
+    const results: (Prepared | Answered | ItemFault)[] = new Array(items.length);
     const texts: Uint8Array[] = [];
     const positions: number[] = [];
     for (const [i, item] of items.entries()) {
+      const { operation } = item;
+      if (runsNoModel(operation)) {
+        results[i] = await answerByTokenizer(item, operation, this.#tokenizerFile, this.#pool);
+        continue;
+      }
       const text = textOf(item);
       if (text instanceof Uint8Array) {
         texts.push(text);
@@ -59,14 +71,15 @@ export class TextEmbedding implements Task {
     if (texts.length > 0) {
       const tokenized = await this.#tokenize(texts);
       for (const [i, position] of positions.entries()) {
-        results[position] = tokenized[i] ?? { code: 'internal', message: 'The text was not tokenized.' };
+        const result = tokenized[i] ?? { code: 'internal', message: 'The text was not tokenized.' };
+        results[position] = this.#withinLimit(result, items[position]);
       }
     }
     return results;
   }
 
   async #tokenize(texts: readonly Uint8Array[]): Promise<(Prepared | ItemFault)[]> {
-    const { maxTokens, overflow } = this.#manifest.text;
+    const { maxTokens } = this.#manifest.text;
     const ends = new Uint32Array(texts.length);
     let total = 0;
     for (const [i, text] of texts.entries()) {
@@ -83,8 +96,6 @@ export class TextEmbedding implements Task {
       const truncated = became === TEXT_TRUNCATED;
       if (became === TEXT_NOT_UTF8) {
         results.push({ code: 'invalid_encoding', message: 'The text is not valid UTF-8.' });
-      } else if (truncated && overflow === 'refuse') {
-        results.push({ code: 'text_too_long', message: `The text has more than ${maxTokens} tokens.` });
       } else {
         const value = answer.subarray(at + 2, at + 2 + count);
         results.push({ size: count, shapeKey: '', truncated, tokens: count, value });
@@ -92,6 +103,15 @@ export class TextEmbedding implements Task {
       at += 2 + count;
     }
     return results;
+  }
+
+  /** What is too long is cut or refused: as its request says, or else the manifest. */
+  #withinLimit(result: Prepared | ItemFault, item: RawItem | undefined): Prepared | ItemFault {
+    if (!('truncated' in result) || !result.truncated) return result;
+    const { maxTokens, overflow } = this.#manifest.text;
+    const asked = item?.parameters?.[TRUNCATE_PARAMETER];
+    const cut = typeof asked === 'boolean' ? asked : overflow === 'truncate';
+    return cut ? result : { code: 'text_too_long', message: `The text has more than ${maxTokens} tokens.` };
   }
 
   assemble(group: readonly Prepared[]): WireTensor[] {
@@ -132,6 +152,21 @@ export class TextEmbedding implements Task {
     // Token 0 is in every vocabulary, and what a matrix multiplication costs doesn't depend on the row.
     return { size, shapeKey: '', truncated: false, tokens: size, value: new Int32Array(size) };
   }
+}
+
+function traitsOf(
+  { build, text, batching }: TextEmbeddingManifest,
+  tokenizerThreads: number,
+): NonNullable<ModelDescription['text']> {
+  return {
+    overflow: text.overflow,
+    ...(build.from === 'bert'
+      ? { normalized: build.normalize, pooling: build.pooling, precision: build.precision }
+      : {}),
+    maxBatchItems: batching.maxItems,
+    maxBatchTokens: batching.maxCost,
+    tokenizerThreads,
+  };
 }
 
 function textOf(item: RawItem): Uint8Array | ItemFault {

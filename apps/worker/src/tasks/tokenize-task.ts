@@ -20,7 +20,8 @@ export const TEXT_NOT_UTF8 = 2;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const tokenizers = new Map<string, TextTokenizer>();
 
-function tokenizerOf(file: string): TextTokenizer {
+/** The tokenizer of a file, loaded once a thread. */
+export function tokenizerOf(file: string): TextTokenizer {
   let tokenizer = tokenizers.get(file);
   if (!tokenizer) {
     tokenizer = new TextTokenizer(JSON.parse(readFileSync(file, 'utf8')) as object);

@@ -1,4 +1,5 @@
 import { Tokenizer } from '@huggingface/tokenizers';
+import { type TextToken, TokenTeller } from './text-tokens.js';
 
 export interface TokenizedText {
   ids: number[];
@@ -23,6 +24,7 @@ export class TextTokenizer {
   readonly #tokenizer: Tokenizer;
   readonly #before: number[];
   readonly #after: number[];
+  readonly #teller: TokenTeller;
 
   /** `definition`: the content of a tokenizer.json. */
   constructor(definition: object) {
@@ -32,6 +34,7 @@ export class TextTokenizer {
     const at = whole.indexOf(bare[0] ?? -1);
     this.#before = whole.slice(0, at);
     this.#after = whole.slice(at + bare.length);
+    this.#teller = new TokenTeller(this.#tokenizer, definition);
   }
 
   /** `maxTokens` counts special tokens too. */
@@ -50,6 +53,28 @@ export class TextTokenizer {
     const truncated = cut || ids.length > room;
     const kept = truncated ? ids.slice(0, Math.max(room, 0)) : ids;
     return { ids: [...this.#before, ...kept, ...this.#after], truncated };
+  }
+
+  /** All tokens of a text, however many; those put round it are special. Takes as long as the text is. */
+  tokenize(text: string, addSpecial: boolean): TextToken[] {
+    const tokens = this.#teller.tell(text);
+    if (!addSpecial) return tokens;
+    const special = (ids: readonly number[]) => ids.map((id) => this.#teller.tellSpecial(id));
+    return [...special(this.#before), ...tokens, ...special(this.#after)];
+  }
+
+  /** The text that tokens stand for; `ids` is not empty, and all of them are in the vocabulary. */
+  detokenize(ids: number[], skipSpecial: boolean): string {
+    // The decoder of tokenizer.json tidies as far as it is meant to.
+    return this.#tokenizer.decode(ids, {
+      skip_special_tokens: skipSpecial,
+      clean_up_tokenization_spaces: false,
+    });
+  }
+
+  /** The first of these ids that no token has. */
+  unknownId(ids: readonly number[]): number | undefined {
+    return ids.find((id) => this.#tokenizer.id_to_token(id) === undefined);
   }
 
   #idsOf(text: string): number[] {

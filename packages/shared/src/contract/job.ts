@@ -13,8 +13,9 @@ export type PriorityClass = keyof typeof PRIORITIES;
  * last is BYTES `token_ids` [items], each element an item's token ids as uint32 little-endian.
  *
  * - `embed-tokens`: the model's own outputs, of texts that the client has tokenized (special tokens included).
- * - `tokenize`: BYTES `tokens` [items], each element a JSON list; no run of the model.
- * - `detokenize`: BYTES `text` [items]; no run of the model.
+ * - `tokenize`: BYTES `tokens` [items], each element a JSON list of {id, text, special, start, stop}; no run of
+ *   the model. Parameter `add_special_tokens`, true by default.
+ * - `detokenize`: BYTES `text` [items]; no run of the model. Parameter `skip_special_tokens`, true by default.
  */
 export const OPERATIONS = ['embed-tokens', 'tokenize', 'detokenize'] as const;
 export type Operation = (typeof OPERATIONS)[number];

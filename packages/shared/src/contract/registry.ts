@@ -24,8 +24,27 @@ export interface ModelDescription {
   jsonDigits?: number;
   /** What this worker does with the model besides its own run. */
   operations?: readonly Operation[];
+  /** How a text model treats texts and makes embeddings. */
+  text?: TextTraits;
   /** What runs take on this worker. */
   cost?: ModelCost;
+}
+
+/** What clients of a text-embedding model may ask about it. */
+export interface TextTraits {
+  /** What becomes of a text over `limits.maxTokens` where its request doesn't say. */
+  overflow: 'truncate' | 'refuse';
+  /** Whether the model itself scales its embeddings to length 1; absent: not known. */
+  normalized?: boolean;
+  /** How token vectors become one; absent: not known. */
+  pooling?: 'mean' | 'cls';
+  /** What its weights are; absent: not known. */
+  precision?: 'fp32' | 'int8';
+  /** Most texts, and most padded tokens, in one run. */
+  maxBatchItems: number;
+  maxBatchTokens: number;
+  /** Threads that tokenize in each worker. */
+  tokenizerThreads: number;
 }
 
 /** Predicted ms of one run: correction * (fixed + batch * (perItem + size * (perUnit + size * perSquare))). */
