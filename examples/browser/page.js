@@ -1,5 +1,5 @@
 // Embeds as you type, and ranks a list by similarity: all of it between this page and a gateway.
-import { MillraceClient, MillraceConnectionError } from './client/index.js';
+import { MillraceClient, MillraceConnectionError } from '@millrace/client';
 
 /** A call goes out when nothing was typed for so long. */
 const PAUSE_MS = 120;
