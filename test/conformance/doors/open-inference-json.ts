@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type HttpAnswer, httpDoor, json, preferWait, rowsOf } from '../http-door.js';
+import { type HttpAnswer, httpDoor, json, rowsOf } from '../http-door.js';
 
 interface Inference {
   id?: string;
@@ -11,9 +11,9 @@ export const openInferenceJsonDoor = httpDoor({
   path: (model) => `/v2/models/${model}/infer`,
   contentType: 'application/json',
   body: (texts, { id, waitMs } = {}) => ({
-    headers: preferWait({ waitMs }),
     bytes: json({
       ...(id === undefined ? {} : { id }),
+      ...(waitMs === undefined ? {} : { parameters: { timeout: waitMs * 1000 } }),
       inputs: [{ name: 'text', datatype: 'BYTES', shape: [texts.length], data: texts }],
     }),
   }),

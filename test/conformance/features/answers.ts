@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { deflateSync, gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { embeddingOf } from '#gateway/test-support/stand-in-worker.js';
 import type { Answered } from '../door.js';
@@ -86,6 +87,27 @@ export const ANSWERS: readonly Feature[] = [
       const texts = sentences(50);
       const answers = await Promise.all(texts.map((text) => door.ask(served, [text])));
       for (const [i, answer] of answers.entries()) requireVectors(answer, texts.slice(i, i + 1));
+    },
+  },
+  {
+    key: 'gzip',
+    does: 'takes bodies in gzip and deflate',
+    overHttp: true,
+    async run(door, { served }) {
+      const { http } = door;
+      if (!http) throw new Error(`${door.name} speaks no HTTP`);
+      const texts = ['packed', 'y'.repeat(1000)];
+      for (const [coding, pack] of [
+        ['gzip', gzipSync],
+        ['deflate', deflateSync],
+      ] as const) {
+        const { bytes, headers } = http.body(texts);
+        const answer = await http.send(served, {
+          headers: { 'content-type': http.contentType, 'content-encoding': coding, ...headers },
+          body: pack(bytes),
+        });
+        requireVectors(answer, texts);
+      }
     },
   },
   {

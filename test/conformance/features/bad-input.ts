@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import type { Answered, Door, HttpForm, Target } from '../door.js';
 import type { Feature } from '../feature.js';
@@ -132,6 +133,22 @@ export const BAD_INPUT: readonly Feature[] = [
     async run(door, { served }) {
       const answer = await sendBody(door, served, (bytes) => bytes, { 'content-encoding': 'lzma' });
       requireRefusal(door, answer, 'unsupported_media_type', 'an unknown encoding');
+    },
+  },
+  {
+    key: 'zipBomb',
+    does: 'refuses a small body that unpacks to a large one',
+    overHttp: true,
+    async run(door, { served }) {
+      const http = httpOf(door);
+      const { bytes, headers } = http.body(['x'.repeat(100 * MAX_BODY_BYTES)]);
+      const body = gzipSync(bytes);
+      expect(body.byteLength).to.be.below(MAX_BODY_BYTES);
+      const answer = await http.send(served, {
+        body,
+        headers: { 'content-type': http.contentType, 'content-encoding': 'gzip', ...headers },
+      });
+      requireRefusal(door, answer, 'body_too_large', 'a zip bomb');
     },
   },
   {
