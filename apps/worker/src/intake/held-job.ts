@@ -3,6 +3,7 @@ import {
   type JobData,
   jobId,
   type Part,
+  PRIORITIES,
   type Stamps,
   splitItems,
   type Tensor,
@@ -39,7 +40,11 @@ export class HeldItem {
 
   /** Priority class first, then the time of its enqueueing (epoch ms, under 2^43). */
   get urgency(): number {
-    return this.part.data.priority * 2 ** 43 + this.enqueuedAt;
+    return this.part.priority * 2 ** 43 + this.enqueuedAt;
+  }
+
+  get bulk(): boolean {
+    return this.part.priority >= PRIORITIES.bulk;
   }
 
   get settled(): boolean {
@@ -52,6 +57,8 @@ export class HeldPart {
   readonly items: HeldItem[];
   readonly stamps: Stamps = {};
   readonly batches = new Set<string>();
+  /** Its own, or its job's where that was raised for having waited long. */
+  readonly priority: number;
   /** Why none of its items can be run. */
   fault: ItemFault | undefined;
   #open: number;
@@ -63,6 +70,7 @@ export class HeldPart {
     alone: boolean,
   ) {
     this.items = rawItems(inputs, data).map((raw, index) => new HeldItem(this, index, raw, alone));
+    this.priority = Math.min(data.priority, job.fetched.job.priority || data.priority);
     this.#open = this.items.length;
   }
 

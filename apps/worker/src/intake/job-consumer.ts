@@ -11,6 +11,8 @@ const BLOCK_SECONDS = 1;
 /** Concurrent fetches of the first round behind a head that did not have to wait. */
 const FIRST_ROUND = 4;
 const COMPLETE_TOGETHER_MS = 5;
+/** BullMQ's score of a waiting job is its priority times this, and a counter. */
+const PRIORITY_STEP = 2 ** 32;
 
 export interface FetchedJob {
   job: Job;
@@ -157,6 +159,26 @@ export class JobConsumer {
   /** Wakes a worker that waits for jobs: giving one back doesn't. */
   async wakeAnother(): Promise<void> {
     await this.#redis.zadd(this.#worker.toKey('marker'), 0, '0');
+  }
+
+  /** The jobs of one priority that wait longest, at most `most`: their ids and when they were added, epoch ms. */
+  async waitingLongest(priority: number, most: number): Promise<{ id: string; addedAt: number }[]> {
+    const from = priority * PRIORITY_STEP;
+    const ids = await this.#redis.zrangebyscore(
+      this.#worker.toKey('prioritized'),
+      from,
+      `(${from + PRIORITY_STEP}`,
+      'LIMIT',
+      0,
+      most,
+    );
+    const times = await Promise.all(ids.map((id) => this.#redis.hget(this.#worker.toKey(id), 'timestamp')));
+    return ids.map((id, i) => ({ id, addedAt: Number(times[i] ?? Number.NaN) }));
+  }
+
+  /** Puts a waiting job at the end of another priority's. One that waits no longer keeps its place. */
+  async changePriority(id: string, priority: number): Promise<void> {
+    await this.#worker.backend.changePriority(id, priority, false);
   }
 
   /** Stops renewing a job's lock without settling it: it is found stalled and run again. */

@@ -3,7 +3,7 @@ import type { Arrivals } from '../intake/arrivals.js';
 import type { HeldItem } from '../intake/held-job.js';
 import { windowState } from '../intake/window.js';
 import type { CostCurve } from '../planning/cost-curve.js';
-import { type Predictor, planGroups } from '../planning/planner.js';
+import { type GroupLimits, type Predictor, planGroups } from '../planning/planner.js';
 import type { IdleClock } from '../session/idle-clock.js';
 import type { SessionPool } from '../session/session-pool.js';
 import type { AloneGate } from '../stalls/alone-gate.js';
@@ -17,6 +17,8 @@ import type { Settler } from './settler.js';
  * 3 costs 4%.
  */
 const RUN_OVERHEAD_MS = 1;
+/** So long after the last interactive item, in ms, bulk runs stay short: more of its kind are likely to come. */
+const INTERACTIVE_MS = 1000;
 
 /**
  * Hands groups of prepared items to sessions. An idle session gets one as soon as the batch window is
@@ -28,6 +30,7 @@ export class Dispatcher {
   #timerAt = Number.POSITIVE_INFINITY;
   #draining = false;
   #stopped = false;
+  #interactiveAt = Number.NEGATIVE_INFINITY;
   /** Called whenever items left the pool or a session became free. */
   onProgress: () => void = () => undefined;
   /** Whether work waits that has not reached the pool. */
@@ -48,6 +51,8 @@ export class Dispatcher {
       clock: RedisClock;
       /** Predicted ms of waiting work from which a session's slot is filled behind its running batch. */
       slotMs: number;
+      /** Longest predicted run of bulk items while interactive ones come, in ms. */
+      bulkRunMs: number;
       metrics: WorkerMetrics;
     },
   ) {
@@ -111,7 +116,7 @@ export class Dispatcher {
         this.#pumpAt(state, now);
         return;
       }
-      const groups = planGroups(pool.items, this.parts.batching, this.#runCost());
+      const groups = planGroups(pool.items, this.#limits(now), this.#runCost());
       // An item that runs alone never waits in a slot: its marker would charge it with the run before it.
       const group = groups.find(([first]) => !first?.alone || (idle && this.parts.gate.free));
       if (!group) return;
@@ -123,6 +128,16 @@ export class Dispatcher {
       pool.take(group);
       this.#start(group);
     }
+  }
+
+  /** Tells that interactive work came. `now`: epoch ms of Redis's clock. */
+  sawInteractive(now: number): void {
+    this.#interactiveAt = now;
+  }
+
+  #limits(now: number): GroupLimits {
+    const { batching, bulkRunMs } = this.parts;
+    return now - this.#interactiveAt < INTERACTIVE_MS ? { ...batching, bulkRunMs } : batching;
   }
 
   /** A lone request's time is the model's alone; once work piles up, each further run is also paid for around it. */

@@ -2,6 +2,7 @@ import {
   type Logger,
   MillraceError,
   type ModelDescription,
+  PRIORITIES,
   type RedisClock,
   replyKey,
   type WorkerMetrics,
@@ -84,6 +85,11 @@ export class IntakeLoop {
     return this.#failingSince !== undefined && performance.now() - this.#failingSince > FAILING_MS;
   }
 
+  /** Running mean of items in a fetched job. */
+  get itemsPerJob(): number {
+    return this.#itemsPerJob;
+  }
+
   start(): void {
     this.#loop = this.#run();
   }
@@ -164,6 +170,7 @@ export class IntakeLoop {
       if (!job) continue;
       for (const part of job.parts) {
         part.stamp('fetched', fetchedAt);
+        if (part.data.priority <= PRIORITIES.interactive) this.parts.dispatcher.sawInteractive(fetchedAt);
         items.push(...part.items.filter((item) => this.#worthPreparing(item, fetchedAt)));
       }
     }

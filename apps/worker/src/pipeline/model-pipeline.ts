@@ -7,6 +7,7 @@ import {
   type WorkerMetrics,
 } from '@millrace/shared';
 import type { Redis } from 'ioredis';
+import { Aging } from '../intake/aging.js';
 import { Arrivals } from '../intake/arrivals.js';
 import { Cancellations } from '../intake/cancellations.js';
 import { type FetchedJob, JobConsumer } from '../intake/job-consumer.js';
@@ -62,6 +63,7 @@ export class ModelPipeline {
   readonly #cancellations: Cancellations;
   readonly #dispatcher: Dispatcher;
   readonly #intake: IntakeLoop;
+  readonly #aging: Aging;
   readonly #pool: ItemPool;
   readonly #throughput = new Throughput();
   readonly #runner: Runner;
@@ -125,6 +127,7 @@ export class ModelPipeline {
       idleClock: new IdleClock(name, model.sessions, metrics),
       batching: model.manifest.batching,
       slotMs: settings.prefetchMs / 2,
+      bulkRunMs: settings.bulkRunMs,
     });
     this.#intake = new IntakeLoop({
       ...shared,
@@ -136,6 +139,13 @@ export class ModelPipeline {
       consumer: this.#consumer,
       dispatcher: this.#dispatcher,
       redis,
+    });
+    this.#aging = new Aging({
+      consumer: this.#consumer,
+      clock,
+      agingMs: settings.agingMs,
+      jobsPerSecond: () => this.#throughput.lately / this.#intake.itemsPerJob,
+      logger,
     });
     let overran: (failure: PipelineFailure) => void = () => undefined;
     this.#watch = new RunWatch(model.sessions.clients, maxRunMs, (hung, ms) => {
@@ -176,6 +186,7 @@ export class ModelPipeline {
     );
     await this.#consumer.start();
     this.#intake.start();
+    this.#aging.start();
   }
 
   /**
@@ -200,6 +211,7 @@ export class ModelPipeline {
    * back too. What runs in a hung session stays unsettled: it is found stalled and runs alone elsewhere.
    */
   async giveUp(hung?: SessionClient): Promise<void> {
+    this.#aging.stop();
     this.#dispatcher.stop();
     const stopped = this.#intake.stop();
     if (hung) await this.#runner.condemn(hung);
@@ -215,6 +227,7 @@ export class ModelPipeline {
   }
 
   async #finish(): Promise<void> {
+    this.#aging.stop();
     await this.#intake.stop();
     this.#dispatcher.drain();
     await this.#consumer.untilNoneHeld();

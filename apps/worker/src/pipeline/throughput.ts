@@ -13,6 +13,11 @@ export class Throughput {
     this.#count += items;
   }
 
+  /** As of the last reading. */
+  get lately(): number {
+    return this.#perSecond;
+  }
+
   /** Asked about once a second; a longer silence weighs as one reading. */
   perSecond(): number {
     const now = performance.now();

@@ -51,6 +51,31 @@ describe('the planner', () => {
     }
   });
 
+  it('keeps bulk items apart and their runs short while interactive ones come', () => {
+    const next = random(7);
+    for (const planner of ['cost', 'sorted', 'padding'] as const) {
+      const limits = { ...LIMITS, planner, bulkRunMs: 10 };
+      const items = Array.from({ length: 120 }, (_, i) => ({
+        ...item(1 + next(120), (i % 3) * 1000 + i),
+        bulk: i % 3 === 2,
+      }));
+      const groups = planGroups(items, limits, CURVE);
+      expect(groups.flat()).to.have.members(items);
+      for (const group of groups) {
+        expect(new Set(group.map(({ bulk }) => bulk)).size).to.equal(1);
+        if (group[0]?.bulk && group.length > 1) expect(totalMs([group])).to.be.at.most(10);
+      }
+      const firstBulk = groups.findIndex(([first]) => (first as { bulk: boolean }).bulk);
+      expect(groups.slice(firstBulk).every(([first]) => (first as { bulk: boolean }).bulk)).to.equal(true);
+    }
+    const together = planGroups(
+      [item(8), { ...item(8, 1), bulk: true }],
+      { ...LIMITS, bulkRunMs: undefined },
+      CURVE,
+    );
+    expect(together).to.have.length(1);
+  });
+
   it('puts every item into exactly one group and keeps the limits, whatever the strategy', () => {
     const next = random(2);
     for (const planner of ['cost', 'sorted', 'padding'] as const) {

@@ -10,6 +10,8 @@ export interface Plannable {
   readonly urgency: number;
   /** Runs by itself: it was there when a worker died. */
   readonly alone: boolean;
+  /** Of the class that gives way to all others. */
+  readonly bulk?: boolean;
 }
 
 /** Predicted milliseconds of one run. */
@@ -17,7 +19,14 @@ export interface Predictor {
   predictMs(batch: number, size: number): number;
 }
 
-export type GroupLimits = Pick<BatchingOptions, 'maxItems' | 'maxCost' | 'planner' | 'sortedItems'>;
+export interface GroupLimits
+  extends Pick<BatchingOptions, 'maxItems' | 'maxCost' | 'planner' | 'sortedItems'> {
+  /**
+   * Bulk items run among themselves, and a run of them takes no longer than this by its prediction, in ms, or
+   * is of one item: whoever comes meanwhile waits no longer. Absent: all classes run together.
+   */
+  bulkRunMs?: number | undefined;
+}
 
 /**
  * Which prepared items run together: every item in exactly one group, an item too large for `maxCost` alone.
@@ -31,15 +40,20 @@ export function planGroups<T extends Plannable>(
 ): T[][] {
   const groups: T[][] = [];
   const byKey = new Map<string, T[]>();
+  const apart = limits.bulkRunMs !== undefined;
   for (const item of items) {
     if (item.alone) groups.push([item]);
     else {
-      const same = byKey.get(item.shapeKey);
+      const key = apart && item.bulk ? `bulk ${item.shapeKey}` : item.shapeKey;
+      const same = byKey.get(key);
       if (same) same.push(item);
-      else byKey.set(item.shapeKey, [item]);
+      else byKey.set(key, [item]);
     }
   }
-  for (const same of byKey.values()) groups.push(...cut(same, limits, curve));
+  for (const same of byKey.values()) {
+    const longestMs = apart && same[0]?.bulk ? limits.bulkRunMs : undefined;
+    groups.push(...cut(same, limits, curve, longestMs));
+  }
   return groups
     .map((group) => ({
       group,
@@ -49,24 +63,36 @@ export function planGroups<T extends Plannable>(
     .map(({ group }) => group);
 }
 
-function cut<T extends Plannable>(items: T[], limits: GroupLimits, curve: Predictor): T[][] {
+function cut<T extends Plannable>(
+  items: T[],
+  limits: GroupLimits,
+  curve: Predictor,
+  longestMs = Number.POSITIVE_INFINITY,
+): T[][] {
+  const fits = (count: number, size: number): boolean =>
+    count <= 1 || (count * size <= limits.maxCost && curve.predictMs(count, size) <= longestMs);
   if (limits.planner === 'padding') {
     return cutByCount(
       items.sort((a, b) => a.urgency - b.urgency),
       limits.maxItems,
-      limits.maxCost,
+      fits,
     );
   }
   const sorted = items.sort((a, b) => a.size - b.size);
-  if (limits.planner === 'cost') return cutByCost(sorted, limits, curve);
-  return cutByCount(sorted, Math.min(limits.sortedItems, limits.maxItems), limits.maxCost);
+  if (limits.planner === 'cost') return cutByCost(sorted, limits, curve, longestMs);
+  return cutByCount(sorted, Math.min(limits.sortedItems, limits.maxItems), fits);
 }
 
 /**
  * Least total predicted time: best[i] is the least time in which the i smallest items can run, found from
  * each possible last group. n items take n * maxItems predictions.
  */
-function cutByCost<T extends Plannable>(sorted: readonly T[], limits: GroupLimits, curve: Predictor): T[][] {
+function cutByCost<T extends Plannable>(
+  sorted: readonly T[],
+  limits: GroupLimits,
+  curve: Predictor,
+  longestMs: number,
+): T[][] {
   const n = sorted.length;
   const best = new Float64Array(n + 1).fill(Number.POSITIVE_INFINITY);
   const from = new Int32Array(n + 1);
@@ -75,7 +101,9 @@ function cutByCost<T extends Plannable>(sorted: readonly T[], limits: GroupLimit
     const size = sorted[end - 1]?.size ?? 0;
     for (let batch = 1; batch <= end && batch <= limits.maxItems; batch++) {
       if (batch > 1 && batch * size > limits.maxCost) break;
-      const total = (best[end - batch] ?? 0) + curve.predictMs(batch, size);
+      const ms = curve.predictMs(batch, size);
+      if (batch > 1 && ms > longestMs) break;
+      const total = (best[end - batch] ?? 0) + ms;
       if (total < (best[end] ?? 0)) {
         best[end] = total;
         from[end] = end - batch;
@@ -87,14 +115,18 @@ function cutByCost<T extends Plannable>(sorted: readonly T[], limits: GroupLimit
   return groups.reverse();
 }
 
-/** Groups of `count`, in the order given, whatever they cost. */
-function cutByCount<T extends Plannable>(items: readonly T[], count: number, maxCost: number): T[][] {
+/** Groups of at most `count`, in the order given, as long as they fit. */
+function cutByCount<T extends Plannable>(
+  items: readonly T[],
+  count: number,
+  fits: (count: number, size: number) => boolean,
+): T[][] {
   const groups: T[][] = [];
   let group: T[] = [];
   let largest = 0;
   for (const item of items) {
     const size = Math.max(largest, item.size);
-    if (group.length > 0 && (group.length >= count || (group.length + 1) * size > maxCost)) {
+    if (group.length > 0 && (group.length >= count || !fits(group.length + 1, size))) {
       groups.push(group);
       group = [];
     }

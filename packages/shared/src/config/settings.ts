@@ -270,6 +270,20 @@ export const SETTINGS = {
     help: 'A run of the model that takes longer than this, in ms, and longer than ten times its prediction, counts as hung: the worker gives its other work back and ends itself with SIGKILL, the work runs elsewhere. Lower it where runs are short and inputs may hang.',
     schema: whole(100).default(30_000),
   },
+  bulkRunMs: {
+    env: 'MILLRACE_BULK_RUN_MS',
+    flag: 'bulk-run-ms',
+    of: 'worker',
+    help: 'Longest predicted run of bulk work while interactive work was seen in the last second, in ms. Lower it where interactive requests must not wait, raise it for more bulk throughput beside them.',
+    schema: whole(1).default(10),
+  },
+  agingMs: {
+    env: 'MILLRACE_AGING_MS',
+    flag: 'aging-ms',
+    of: 'worker',
+    help: 'After waiting this long behind more urgent work, in ms, a job goes on as interactive; at most a tenth of what is answered is raised so. Lower it where bulk work must not wait long.',
+    schema: whole(1).default(30_000),
+  },
   prefetchMs: {
     env: 'MILLRACE_PREFETCH_MS',
     flag: 'prefetch-ms',
