@@ -138,6 +138,33 @@ describe('the text-embedding task', () => {
       expect(cut).to.deep.include({ size: 8, truncated: true });
     });
 
+    const rawTokens = (...tokens: number[]) => {
+      const ids = new Uint8Array(Uint32Array.from(tokens).buffer);
+      const { data } = bytesTensor('token_ids', [ids]);
+      const inputs = new Map([['token_ids', { datatype: 'BYTES' as const, shape: [], data }]]);
+      return { operation: 'embed-tokens' as const, inputs };
+    };
+
+    it('takes texts and token ids side by side', async () => {
+      const task = new TextEmbedding(manifest, join(folder, 'tokenizer.json'), pool);
+      const items = [...rawTexts(['the cat']), rawTokens(9, 6), ...rawTexts(['cat'])];
+      const [text, tokens, last] = await task.prepare(items);
+      expect(tokens).to.deep.equal(text);
+      expect(last).to.deep.include({ size: 3 });
+    });
+
+    it('cuts or refuses token ids over the limit as it does texts', async () => {
+      for (const [overflow, expected] of [
+        ['truncate', { size: 8, truncated: true }],
+        ['refuse', { code: 'text_too_long' }],
+      ] as const) {
+        const text = { ...manifest.text, overflow };
+        const task = new TextEmbedding({ ...manifest, text }, join(folder, 'tokenizer.json'), pool);
+        const [long] = await task.prepare([rawTokens(4, 5, 4, 5, 4, 5, 4)]);
+        expect(long).to.deep.include(expected);
+      }
+    });
+
     it('refuses a text that is not UTF-8, and only that one', async () => {
       const [bad, good] = await prepare('truncate', [Uint8Array.of(0x63, 0xff), 'cat']);
       expect(bad).to.deep.include({ code: 'invalid_encoding' });

@@ -12,7 +12,8 @@ import {
   type Task,
 } from './task.js';
 import { answerByTokenizer, runsNoModel } from './text-operations.js';
-import { TEXT_NOT_UTF8, TEXT_TRUNCATED } from './tokenize-task.js';
+import { prepareTokenIds } from './token-ids.js';
+import { TEXT_NOT_UTF8, TEXT_TRUNCATED, tokenizerOf } from './tokenize-task.js';
 
 /** What doors of every text-embedding model take and give. */
 const TEXT_INPUT = 'text';
@@ -23,7 +24,10 @@ const TRUNCATE_PARAMETER = 'truncate';
 
 const SAMPLE_TOKENS = [8, 32, 128];
 
-/** BYTES `text` in, FP32 `embedding` [dimensions] out, by an encoder of input_ids and attention_mask. */
+/**
+ * BYTES `text` in, FP32 `embedding` [dimensions] out, by an encoder of input_ids and attention_mask. The same
+ * of BYTES `token_ids` with the operation `embed-tokens`.
+ */
 export class TextEmbedding implements Task {
   readonly description: ModelDescription;
   readonly #manifest: TextEmbeddingManifest;
@@ -34,6 +38,7 @@ export class TextEmbedding implements Task {
     this.#manifest = manifest;
     this.#tokenizerFile = tokenizerFile;
     this.#pool = pool;
+    const { minDimensions } = manifest.embedding;
     this.description = {
       name: manifest.name,
       version: manifest.version,
@@ -43,7 +48,8 @@ export class TextEmbedding implements Task {
       outputs: [{ name: EMBEDDING_OUTPUT, datatype: 'FP32', shape: [-1, manifest.embedding.dimensions] }],
       limits: { maxRequestItems: manifest.limits.maxRequestItems, maxTokens: manifest.text.maxTokens },
       jsonDigits: manifest.embedding.jsonDigits,
-      operations: ['tokenize', 'detokenize'],
+      ...(minDimensions === undefined ? {} : { minDimensions }),
+      operations: ['embed-tokens', 'tokenize', 'detokenize'],
       text: traitsOf(manifest, pool.threads),
     };
   }
@@ -60,6 +66,12 @@ export class TextEmbedding implements Task {
       const { operation } = item;
       if (runsNoModel(operation)) {
         results[i] = await answerByTokenizer(item, operation, this.#tokenizerFile, this.#pool);
+        continue;
+      }
+      if (operation === 'embed-tokens') {
+        const { maxTokens } = this.#manifest.text;
+        const result = prepareTokenIds(item, tokenizerOf(this.#tokenizerFile), maxTokens);
+        results[i] = this.#withinLimit(result, item);
         continue;
       }
       const text = textOf(item);

@@ -43,4 +43,20 @@ describe('tokenization', () => {
     const { ids: found, truncated } = tokenizer.encode('🙂'.repeat(50_000), 10);
     expect(truncated || found.length > 2).to.equal(true);
   });
+
+  it('puts special tokens round ids that were made elsewhere, unless they are there', () => {
+    const whole = { ids: ids('[CLS]', 'a', 'b', '[SEP]'), truncated: false };
+    expect(tokenizer.complete(ids('a', 'b'), 8)).to.deep.equal(whole);
+    expect(tokenizer.complete(ids('[CLS]', 'a', 'b', '[SEP]'), 8)).to.deep.equal(whole);
+    expect(tokenizer.complete(ids('[CLS]', 'a', 'b'), 8)).to.deep.equal(whole);
+    expect(tokenizer.complete(ids('a', 'b', '[SEP]'), 8)).to.deep.equal(whole);
+    expect(tokenizer.complete(ids('[CLS]'), 8).ids).to.deep.equal(ids('[CLS]', '[SEP]'));
+  });
+
+  it('cuts ids that were made elsewhere between the special tokens', () => {
+    const cut = { ids: ids('[CLS]', 'a', 'b', 'a', '[SEP]'), truncated: true };
+    expect(tokenizer.complete(ids('a', 'b', 'a', 'b'), 5)).to.deep.equal(cut);
+    expect(tokenizer.complete(ids('[CLS]', 'a', 'b', 'a', 'b', '[SEP]'), 5)).to.deep.equal(cut);
+    expect(tokenizer.complete(ids('a', 'b', 'a'), 5).truncated).to.equal(false);
+  });
 });

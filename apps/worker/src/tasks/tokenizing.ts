@@ -39,7 +39,7 @@ export class TextTokenizer {
 
   /** `maxTokens` counts special tokens too. */
   encode(text: string, maxTokens: number): TokenizedText {
-    const room = maxTokens - this.#before.length - this.#after.length;
+    const room = this.#room(maxTokens);
     const first = cutAtSpace(text, Math.max(room, 1) * CHARACTERS_PER_TOKEN);
     let ids = this.#idsOf(first);
     let cut = first.length < text.length;
@@ -50,6 +50,24 @@ export class TextTokenizer {
       ids = this.#idsOf(stretch);
       cut = text.length > MOST_CHARACTERS || stretch.length < dense.length;
     }
+    return this.#within(ids, cut, room);
+  }
+
+  /**
+   * Token ids made elsewhere, as {@link encode} would have made them: special tokens that are not there already
+   * are put at both ends, and what is over the limit is cut between them.
+   */
+  complete(ids: readonly number[], maxTokens: number): TokenizedText {
+    const from = startsWith(ids, this.#before) ? this.#before.length : 0;
+    const to = ids.length - (endsWith(ids, this.#after, from) ? this.#after.length : 0);
+    return this.#within(ids.slice(from, to), false, this.#room(maxTokens));
+  }
+
+  #room(maxTokens: number): number {
+    return maxTokens - this.#before.length - this.#after.length;
+  }
+
+  #within(ids: number[], cut: boolean, room: number): TokenizedText {
     const truncated = cut || ids.length > room;
     const kept = truncated ? ids.slice(0, Math.max(room, 0)) : ids;
     return { ids: [...this.#before, ...kept, ...this.#after], truncated };
@@ -80,6 +98,16 @@ export class TextTokenizer {
   #idsOf(text: string): number[] {
     return this.#tokenizer.encode(text, { add_special_tokens: false }).ids;
   }
+}
+
+function startsWith(ids: readonly number[], start: readonly number[]): boolean {
+  return start.every((id, i) => ids[i] === id);
+}
+
+/** Whether `ids` end with `end`, none of which stands before index `from`. */
+function endsWith(ids: readonly number[], end: readonly number[], from: number): boolean {
+  const at = ids.length - end.length;
+  return at >= from && end.every((id, i) => ids[at + i] === id);
 }
 
 /**

@@ -12,7 +12,8 @@ export type PriorityClass = keyof typeof PRIORITIES;
  * What can be asked of a text model besides its own run on the input `text`. The input of the first and the
  * last is BYTES `token_ids` [items], each element an item's token ids as uint32 little-endian.
  *
- * - `embed-tokens`: the model's own outputs, of texts that the client has tokenized (special tokens included).
+ * - `embed-tokens`: the model's own outputs, of texts that the client has tokenized; the model's special tokens
+ *   are put at both ends where they are not there already.
  * - `tokenize`: BYTES `tokens` [items], each element a JSON list of {id, text, special, start, stop}; no run of
  *   the model. Parameter `add_special_tokens`, true by default.
  * - `detokenize`: BYTES `text` [items]; no run of the model. Parameter `skip_special_tokens`, true by default.

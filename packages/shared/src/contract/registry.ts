@@ -22,6 +22,8 @@ export interface ModelDescription {
   limits: { maxRequestItems: number; maxTokens?: number };
   /** Significant digits of floats in JSON answers; absent: exact. */
   jsonDigits?: number;
+  /** Embeddings may be cut to so many numbers or more, and scaled to length 1 again; absent: not at all. */
+  minDimensions?: number;
   /** What this worker does with the model besides its own run. */
   operations?: readonly Operation[];
   /** How a text model treats texts and makes embeddings. */

@@ -148,11 +148,21 @@ const textEmbedding = z.strictObject({
     /** What becomes of a longer text: cut (the answer says so), or refused. */
     overflow: z.enum(['truncate', 'refuse']).default('truncate'),
   }),
-  embedding: z.strictObject({
-    dimensions: z.int().positive(),
-    /** Significant digits in JSON answers. 7 are within 5e-8 of the value; 9 are always the same float32. */
-    jsonDigits: z.int().min(1).max(9).default(7),
-  }),
+  embedding: z
+    .strictObject({
+      dimensions: z.int().positive(),
+      /**
+       * Requests may ask for the first so many numbers of a vector or more, scaled to length 1: only for models
+       * that were trained so that these carry its meaning (Matryoshka, arXiv 2205.13147). Absent: not at all.
+       */
+      minDimensions: z.int().positive().optional(),
+      /** Significant digits in JSON answers. 7 are within 5e-8 of the value; 9 are always the same float32. */
+      jsonDigits: z.int().min(1).max(9).default(7),
+    })
+    .refine(({ dimensions, minDimensions = 1 }) => minDimensions <= dimensions, {
+      message: 'must be at most "dimensions"',
+      path: ['minDimensions'],
+    }),
 });
 
 const tensor = z.strictObject({
