@@ -101,8 +101,10 @@ describe('an input that hangs the model', function () {
 
   it('costs two when it was alone from the first', async () => {
     const input = faultyInput({ value: 7, spins: FOREVER });
-    const refused = await predict(cluster.url, models.name, input, { waitMs: DEADLINE_MS }).catch(String);
-    expect(refused).to.match(/500 .*item_quarantined/);
+    const refused = await predict(cluster.url, models.name, input, { waitMs: DEADLINE_MS }).catch(
+      (error: unknown) => error,
+    );
+    expect(refused).to.include({ status: 500, code: 'item_quarantined' });
     expect(deaths).to.deep.equal(['SIGKILL', 'SIGKILL']);
     const after = await predict(cluster.url, models.name, faultyInput({ value: 8 }));
     expect(after.outputs).to.deep.equal([{ answer: [8] }]);

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
+import { MillraceApiError, MillraceClient } from '@millrace/client';
 import { expect } from 'chai';
-import { type PredictAnswer, post, predict, until } from './support/client.js';
+import { post, predict, until } from './support/client.js';
 import { Cluster } from './support/cluster.js';
 import { askReferences, isRight } from './support/load.js';
 import {
@@ -173,12 +174,9 @@ describe('the ring: a sentence in over HTTP, its embedding out', () => {
   });
 
   it('lists models, their signatures and readiness', async () => {
-    const list = (await (await fetch(`${cluster.url}/v1/models`)).json()) as {
-      object: string;
-      data: { id: string }[];
-    };
-    expect(list.object).to.equal('list');
-    expect(list.data.map(({ id }) => id).sort()).to.deep.equal([MINILM, 'identity']);
+    const client = new MillraceClient({ baseUrl: cluster.url });
+    expect((await client.models()).map(({ id }) => id).sort()).to.deep.equal([MINILM, 'identity']);
+    expect(await client.ready()).to.equal(true);
     const metadata = await (await fetch(`${cluster.url}/v2/models/${MINILM}`)).json();
     expect(metadata).to.deep.include({ name: MINILM, platform: 'onnxruntime_onnx', versions: ['1'] });
     for (const path of ['/v2', '/v2/health/live', '/v2/health/ready', `/v2/models/${MINILM}/ready`]) {
@@ -207,11 +205,7 @@ describe('the ring: a sentence in over HTTP, its embedding out', () => {
     const gone = await metric(cluster.url, 'millrace_clients_gone_total', [MINILM]);
     const abort = new AbortController();
     const list = Array.from({ length: 2000 }, (_, i) => `A sentence that nobody waits for, number ${i}.`);
-    const answer = post(
-      `${cluster.url}/v1/models/${MINILM}/predict`,
-      { inputs: list },
-      { signal: abort.signal },
-    );
+    const answer = predict(cluster.url, MINILM, list, { signal: abort.signal });
     await until(async () => (await metric(cluster.url, 'millrace_gateway_waiting_requests', [])) > 0);
     abort.abort();
     expect(await answer.catch((error: Error) => error.name)).to.equal('AbortError');
@@ -230,12 +224,13 @@ describe('the ring: a sentence in over HTTP, its embedding out', () => {
       { length: 2000 },
       (_, i) => `A sentence for which there is no time, number ${i}.`,
     );
-    const response = await post(`${cluster.url}/v1/models/${MINILM}/predict`, { inputs: list, waitMs: 50 });
-    expect(response.status).to.equal(504);
-    const problem = (await response.json()) as { code: string; requestId: string };
-    expect(problem.code).to.equal('deadline_exceeded');
-    expect(problem.requestId).to.equal(response.headers.get('x-request-id'));
-    const after: PredictAnswer = await predict(cluster.url, MINILM, 'served again');
+    const error = await predict(cluster.url, MINILM, list, { waitMs: 50 }).catch((error: unknown) => error);
+    expect(error).to.be.instanceOf(MillraceApiError);
+    expect(error).to.include({ status: 504, code: 'deadline_exceeded' });
+    expect(error)
+      .to.have.property('requestId')
+      .that.matches(/^[0-9a-f-]{36}$/);
+    const after = await predict(cluster.url, MINILM, 'served again');
     expect(after.outputs).to.have.length(1);
   });
 });

@@ -1,12 +1,4 @@
-export interface PredictAnswer {
-  id: string;
-  model: string;
-  version: string;
-  outputs: number[][];
-  timings: Record<string, number>;
-  truncated?: number[];
-  errors?: { index: number; code: string; message: string }[];
-}
+import { MillraceClient, type Prediction, type PredictOptions } from '@millrace/client';
 
 /** POSTs JSON, or text as it is. */
 export function post(url: string, body: unknown, init: RequestInit = {}): Promise<Response> {
@@ -18,16 +10,17 @@ export function post(url: string, body: unknown, init: RequestInit = {}): Promis
   });
 }
 
-/** The native door; throws with the body's text unless it answers 200. */
+export type PredictAnswer = Prediction<number[]>;
+
+/** The native door, asked once; rejects with a MillraceApiError unless it answers 200. */
 export async function predict(
   url: string,
   model: string,
   inputs: unknown,
-  rest: object = {},
+  options: PredictOptions = {},
 ): Promise<PredictAnswer> {
-  const response = await post(`${url}/v1/models/${model}/predict`, { inputs, ...rest });
-  if (response.status !== 200) throw new Error(`${response.status} ${await response.text()}`);
-  return (await response.json()) as PredictAnswer;
+  const client = new MillraceClient({ baseUrl: url, retries: 0 });
+  return (await client.predict(model, inputs as string[], options)) as PredictAnswer;
 }
 
 /** Resolves when `condition` holds; the test's own time limit ends the wait. */

@@ -40,6 +40,8 @@ describe('the error of an answer', () => {
     expect(error.message).to.equal('No such model.');
     expect(error).to.include({ status: 404, code: undefined, field: undefined, requestId: 'r-1' });
     expect(error.items).to.deep.equal([]);
+    const echoed = { 'x-request-id': 'mine', 'x-millrace-request-id': 'r-2' };
+    expect(errorOf(404, { error: 'No.' }, echoed)).to.have.property('requestId', 'r-2');
   });
 
   it('is read from OpenAI’s error object', () => {

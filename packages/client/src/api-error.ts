@@ -17,7 +17,8 @@ export function apiErrorOf(response: Response, body: ArrayBuffer, epochMs: numbe
     {
       ...details,
       status,
-      requestId: headers.get('x-request-id') ?? text(said?.requestId),
+      // The first is there where `X-Request-Id` echoes the caller's own.
+      requestId: headers.get('x-millrace-request-id') ?? headers.get('x-request-id') ?? text(said?.requestId),
       retryAfterMs: retryAfterMs(headers, epochMs),
     },
   );
