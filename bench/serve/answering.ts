@@ -4,8 +4,10 @@ import express, { Router } from 'express';
 import { ApiKeys } from '#gateway/admission/api-keys.js';
 import { authenticate, createApp } from '#gateway/http/app.js';
 import { BodyBytes } from '#gateway/http/body.js';
+import { Compression } from '#gateway/http/compression.js';
 import { GatewayState } from '#gateway/http/health.js';
 import { listen, portOf } from '#gateway/http/server.js';
+import { UnreadAnswers } from '#gateway/http/unread-answers.js';
 import type { Idempotency } from '#gateway/idempotency/idempotency.js';
 import type { ModelDirectory } from '#gateway/inference/model-directory.js';
 import { StatisticsBook } from '#gateway/inference/model-statistics.js';
@@ -23,6 +25,7 @@ export async function readyGateway(): Promise<number> {
   const settings = loadSettings({}, { port: 0, logLevel: 'error' });
   const clock = new RedisClock();
   const keys = new ApiKeys([]);
+  const metrics = gatewayMetrics();
   const doors: DoorParts = {
     clock,
     settings,
@@ -37,8 +40,13 @@ export async function readyGateway(): Promise<number> {
   const app = createApp({
     clock,
     logger: createLogger('error', { process: 'ready-gateway' }),
-    metrics: gatewayMetrics(),
+    metrics,
     state: new GatewayState(),
+    sending: {
+      compression: new Compression(settings.compressFromBytes),
+      unread: new UnreadAnswers(settings.maxUnreadBytes, metrics),
+    },
+    corsOrigins: settings.corsOrigins,
     keys,
     doorOf,
     health: Router(),

@@ -51,7 +51,8 @@ function faultOfError(
   if (code !== undefined) {
     if (door === 'open') return `an error in another door's shape: ${said}`;
     if (!isErrorCode(code) || ERRORS[code].status !== status) return `an error code unknown for it: ${said}`;
-    const id = headers.get('x-request-id');
+    // Its own id, where the client's stands under the usual name.
+    const id = headers.get('x-millrace-request-id') ?? headers.get('x-request-id');
     return id === undefined || id === requestId ? undefined : `another request's id: ${said}`;
   }
   if (typeof error !== 'string' || error === '' || !(door === 'open' || door === 'any')) {

@@ -20,10 +20,13 @@ import { DASHBOARD_PATH } from './dashboard/pages.js';
 import { dashboardRouter } from './dashboard/router.js';
 import { authenticate, createApp } from './http/app.js';
 import { BodyBytes } from './http/body.js';
+import { Compression } from './http/compression.js';
 import { limitConnections } from './http/connection-limit.js';
 import { GatewayState, readinessCheck } from './http/health.js';
 import { metricsRoute } from './http/metrics-route.js';
 import { drainServer, isLoopback, listen, portOf, requireSafeBind } from './http/server.js';
+import { listenOnSocket } from './http/unix-socket.js';
+import { UnreadAnswers } from './http/unread-answers.js';
 import { answerUnreadable } from './http/unreadable.js';
 import { Idempotency } from './idempotency/idempotency.js';
 import { IdempotencyRecords } from './idempotency/records.js';
@@ -52,6 +55,8 @@ export interface Gateway {
   readonly url: string;
   readonly host: string;
   readonly port: number;
+  /** The unix socket that it serves at too, or empty. */
+  readonly socketPath: string;
   /** Drains: waiting clients get their answers within `graceMs`, then everything is released. */
   close(): Promise<void>;
 }
@@ -161,6 +166,11 @@ async function start(
     logger,
     metrics,
     state,
+    sending: {
+      compression: new Compression(settings.compressFromBytes),
+      unread: new UnreadAnswers(settings.maxUnreadBytes, metrics),
+    },
+    corsOrigins: settings.corsOrigins,
     keys,
     doorOf,
     health: healthRouter(clock, readinessCheck(state, producer, directory, replies, loop)),
@@ -179,9 +189,18 @@ async function start(
     doors: [nativeRouter(doors), openInferenceRouter(doors), modelsRouter(doors)],
   });
   const server = await listen(app, doorOf('/'), settings);
+  // A start that fails from here on must not leave it listening.
+  releasers.push(() => {
+    server.close();
+  });
   answerUnreadable(server, doorOf('/'));
   limitConnections(server, settings.maxConnections, doorOf('/'), metrics);
   releasers.push(() => server.closeAllConnections());
+  const { socketPath, socketMode } = settings;
+  const beside = socketPath ? await listenOnSocket(server, socketPath, socketMode) : undefined;
+  releasers.push(() => {
+    beside?.close();
+  });
   const port = portOf(server);
   logger.info({ id, host: settings.host, port }, 'gateway serves');
 
@@ -191,7 +210,7 @@ async function start(
     idempotency.failAll(error);
   };
   const close = async (): Promise<void> => {
-    await drainServer(server, { state, graceMs: settings.graceMs, giveUp });
+    await drainServer(server, { state, beside, graceMs: settings.graceMs, giveUp });
     await releasers.release();
     logger.info({ id }, 'gateway closed');
   };
@@ -200,6 +219,7 @@ async function start(
     id,
     host: settings.host,
     port,
+    socketPath,
     url: urlOf(settings.host, port),
     close: () => {
       closed ??= close();

@@ -11,7 +11,7 @@ export async function runGateway(settings: Settings, host: Host): Promise<number
   if (host.parent) host.parent.tell({ type: 'ready', url: gateway.url, port: gateway.port });
   else {
     host.say(
-      `Gateway ${gateway.id} serves ${gateway.url}. ${dashboardLine(gateway.url, settings)} Stop it with Ctrl-C.`,
+      `Gateway ${gateway.id} serves ${gateway.url}${gateway.socketPath && ` and ${gateway.socketPath}`}. ${dashboardLine(gateway.url, settings)} Stop it with Ctrl-C.`,
     );
   }
   await untilAborted(host.stop.asked);

@@ -23,6 +23,9 @@ export function summary({ url, models, workerUrls, settings, passwordFile }: Ser
     ...models.map((model) => `  ${model.name.padEnd(width)}  ${model.task}: ${signature(model)}`),
     '',
     ...(first ? ['Try it:', `  ${curlLine(url, first, settings.apiKeys.length > 0)}`, ''] : []),
+    ...(settings.socketPath
+      ? [`Socket     ${settings.socketPath}`, `           ${socketLine(settings.socketPath)}`]
+      : []),
     `Dashboard  ${url}/dashboard`,
     // Lines of their own: a password that a terminal breaks in two can't be copied.
     '           user admin',
@@ -49,6 +52,11 @@ function tensorsText(tensors: TensorSpec[]): string {
 function tensorText({ name, datatype, shape, optional }: TensorSpec): string {
   const sizes = shape.map((size) => (size < 0 ? '*' : size)).join(',');
   return `${name} ${datatype}[${sizes}]${optional ? ' (optional)' : ''}`;
+}
+
+/** The same server through its unix socket; the address is only for the Host header. */
+function socketLine(path: string): string {
+  return `curl -s --unix-socket '${path.replaceAll("'", "'\\''")}' http://localhost/v2/health/ready`;
 }
 
 /** A line to paste into a shell. */

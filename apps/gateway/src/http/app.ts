@@ -1,7 +1,8 @@
 import type { GatewayMetrics, KeyScope, Logger, RedisClock } from '@millrace/shared';
 import express, { type Express, type RequestHandler, type Router } from 'express';
 import type { ApiKeys } from '../admission/api-keys.js';
-import { contextOf, type DoorErrors, requestContext } from './context.js';
+import { contextOf, type DoorErrors, requestContext, type Sending } from './context.js';
+import { cors } from './cors.js';
 import { errorHandler, methodNotAllowed, notFound } from './errors.js';
 import type { GatewayState } from './health.js';
 
@@ -10,6 +11,9 @@ export interface AppOptions {
   logger: Logger;
   metrics: GatewayMetrics;
   state: GatewayState;
+  sending: Sending;
+  /** Whose scripts may ask; none when empty. */
+  corsOrigins: readonly string[];
   keys: ApiKeys;
   /** Which door's shape an error at a path takes. */
   doorOf(path: string): DoorErrors;
@@ -25,7 +29,7 @@ export interface AppOptions {
 
 /** The order in which a request meets everything. */
 export function createApp(options: AppOptions): Express {
-  const { clock, logger, metrics, state, keys, doorOf } = options;
+  const { clock, logger, metrics, state, sending, keys, doorOf, corsOrigins, dashboard } = options;
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -33,7 +37,8 @@ export function createApp(options: AppOptions): Express {
   app.set('env', 'production');
   app.set('query parser', 'simple');
   app.set('case sensitive routing', true);
-  app.use(requestContext({ clock, logger, metrics, state, doorOf }));
+  app.use(requestContext({ clock, logger, metrics, state, sending, doorOf }));
+  if (corsOrigins.length > 0) app.use(cors(corsOrigins, dashboard.path));
   // Doors first: theirs are the paths that are asked thousands of times a second.
   const onError = errorHandler(clock, logger);
   for (const door of options.doors) {
@@ -43,7 +48,7 @@ export function createApp(options: AppOptions): Express {
     app.use(door);
   }
   app.use(options.health);
-  app.use(options.dashboard.path, options.dashboard.router);
+  app.use(dashboard.path, dashboard.router);
   const metricsHandlers = [options.metricsRoute];
   if (!options.metricsOpen) metricsHandlers.unshift(authenticate(keys));
   app.route('/metrics').get(metricsHandlers).all(methodNotAllowed('GET'));
@@ -53,10 +58,13 @@ export function createApp(options: AppOptions): Express {
   return app;
 }
 
-/** Asks for an API key where there are any, of this scope if one is given, and notes whose it is. */
+/**
+ * Asks for an API key where there are any, of this scope if one is given, and notes whose it is. OPTIONS, which tells
+ * no more than the documents do, needs none: browsers ask it without.
+ */
 export function authenticate(keys: ApiKeys, scope?: KeyScope): RequestHandler {
   return (req, res, next) => {
-    contextOf(res).tenant = keys.authenticate(req.headers, scope);
+    if (req.method !== 'OPTIONS') contextOf(res).tenant = keys.authenticate(req.headers, scope);
     next();
   };
 }

@@ -101,7 +101,7 @@ class Gathering {
  * Reads a whole body of at most `maxBytes`, whatever its headers claim; the one way for every door. A body in gzip or
  * deflate (`Content-Encoding`) is decoded, and what comes out of it is what counts.
  * @param all counts it among those that are read at the same time.
- * @throws MillraceError `body_too_large`; `queue_full` when all together are; `unsupported_content_encoding`,
+ * @throws MillraceError `body_too_large`; `queue_full` when all together are; `unsupported_media_type`,
  * `invalid_encoding`; `cancelled` when the client goes away in the middle.
  */
 export function readBody(req: IncomingMessage, maxBytes: number, all?: BodyBytes): Promise<Buffer> {

@@ -3,11 +3,15 @@ import { type GatewayMetrics, type Logger, MillraceError, type RedisClock } from
 import type { RequestHandler, Response } from 'express';
 import { ANONYMOUS } from '../admission/api-keys.js';
 import { ClientGone } from '../inference/client-gone.js';
+import type { Compression } from './compression.js';
 import type { GatewayState } from './health.js';
 import { API_HEADERS } from './security-headers.js';
+import type { UnreadAnswers } from './unread-answers.js';
 
 /** Most header lines of a request. Their bytes, 16 KiB at most, Node.js counts. */
 const MAX_HEADERS = 100;
+/** Names of requests that clients give: what fits a header and a line of a log. */
+const CLIENT_ID = /^[!-~](?:[ -~]{0,126}[!-~])?$/;
 
 /** How one door writes an error; the codes and statuses are the same at all of them. */
 export interface DoorErrors {
@@ -19,12 +23,21 @@ export interface DoorErrors {
   render(error: MillraceError, requestId: string): object;
 }
 
+/** How a gateway's answers go out. */
+export interface Sending {
+  compression: Compression;
+  unread: UnreadAnswers;
+}
+
 /** What is known of a request from its first byte to its last, whichever door it takes. */
 export class RequestContext {
   readonly requestId = randomUUID();
   /** Epoch ms of Redis's clock. */
   readonly received: number;
   readonly door: DoorErrors;
+  /** The client's own id, its `X-Request-Id`, where it can be said again; it names nothing inside. */
+  readonly clientId: string | undefined;
+  readonly sending: Sending;
   tenant = ANONYMOUS;
   /** A known model's name, or empty: names that clients invent never become metric labels. */
   model = '';
@@ -35,10 +48,24 @@ export class RequestContext {
   readonly gone = new ClientGone();
   readonly #state: GatewayState;
 
-  constructor(received: number, door: DoorErrors, state: GatewayState) {
+  constructor(
+    received: number,
+    door: DoorErrors,
+    clientId: string | string[] | undefined,
+    { state, sending }: Pick<ContextOptions, 'state' | 'sending'>,
+  ) {
     this.received = received;
     this.door = door;
+    this.clientId = typeof clientId === 'string' && CLIENT_ID.test(clientId) ? clientId : undefined;
+    this.sending = sending;
     this.#state = state;
+  }
+
+  /** The client's id if it has one, and ours, name and value in turn. */
+  get idHeaders(): string[] {
+    const { clientId, requestId } = this;
+    if (clientId === undefined) return ['X-Request-Id', requestId];
+    return ['X-Request-Id', clientId, 'X-Millrace-Request-Id', requestId];
   }
 
   /** A connection that is kept open would bring its next request to a gateway that is going away. */
@@ -56,6 +83,7 @@ export interface ContextOptions {
   clock: RedisClock;
   metrics: GatewayMetrics;
   logger: Logger;
+  sending: Sending;
   /** The door that answers for a path, errors included. */
   doorOf(path: string): DoorErrors;
 }
@@ -64,7 +92,7 @@ export interface ContextOptions {
 export function requestContext(options: ContextOptions): RequestHandler {
   const { clock, metrics, logger, state, doorOf } = options;
   return (req, res, next) => {
-    const context = new RequestContext(clock.now(), doorOf(req.path), state);
+    const context = new RequestContext(clock.now(), doorOf(req.path), req.headers['x-request-id'], options);
     res.locals.context = context;
     state.enter();
     // Express closes `req` right after its body was read: only `res` tells of a client that went away.
@@ -72,12 +100,15 @@ export function requestContext(options: ContextOptions): RequestHandler {
       state.leave();
       if (!res.writableEnded) context.gone.tell();
       const ms = clock.now() - context.received;
-      const { model, door, error, requestId, tenant } = context;
+      const { model, door, error, requestId, clientId, tenant } = context;
       const status = res.writableEnded ? res.statusCode : 499;
       metrics.requests.inc({ model, door: door.name, status: String(status) });
       metrics.requestSeconds.observe({ model, door: door.name }, ms / 1000);
       if (error) metrics.errors.inc({ model, code: error.code });
-      logger.info({ requestId, method: req.method, model, status, ms, tenant, code: error?.code }, 'request');
+      logger.info(
+        { requestId, clientId, method: req.method, model, status, ms, tenant, code: error?.code },
+        'request',
+      );
     });
     if (req.rawHeaders.length > 2 * MAX_HEADERS) {
       res.setHeader('Connection', 'close');

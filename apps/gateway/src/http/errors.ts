@@ -2,10 +2,7 @@ import { type Logger, MillraceError, type RedisClock } from '@millrace/shared';
 import type { ErrorRequestHandler, RequestHandler } from 'express';
 import { contextOf, type RequestContext } from './context.js';
 import { ACCEPTED_CODINGS } from './inflate.js';
-import { type Answer, respond, timingsOf } from './respond.js';
-
-/** Retryable answers tell when; the thrower knows better where it said so. */
-const DEFAULT_RETRY_SECONDS = 1;
+import { type Answer, respond, respondNothing, timingsOf } from './respond.js';
 
 /** Anything thrown as an error with a code. What is not ours says nothing to the client. */
 function toMillraceError(thrown: unknown): MillraceError {
@@ -44,11 +41,13 @@ export function errorHandler(clock: RedisClock, logger: Logger): ErrorRequestHan
       return;
     }
     const answer = renderError(error, context);
-    if (answer.status === 429 || answer.status === 503) {
-      res.setHeader('Retry-After', error.details.retryAfterSeconds ?? DEFAULT_RETRY_SECONDS);
+    const { retryAfterSeconds } = error.details;
+    if (retryAfterSeconds !== undefined && (answer.status === 429 || answer.status === 503)) {
+      res.setHeader('Retry-After', retryAfterSeconds);
     }
     if (answer.status === 401) res.setHeader('WWW-Authenticate', 'Bearer');
-    if (error.code === 'unsupported_content_encoding') res.setHeader('Accept-Encoding', ACCEPTED_CODINGS);
+    if (answer.status === 415 && error.details.field === 'Content-Encoding')
+      res.setHeader('Accept-Encoding', ACCEPTED_CODINGS);
     respond(res, answer, timingsOf({}, context.received, clock.now()));
   };
 }
@@ -57,14 +56,19 @@ export const notFound: RequestHandler = () => {
   throw new MillraceError('not_found');
 };
 
-/** For the end of a route: any other method is 405 with what is allowed. */
+/** For the end of a route: OPTIONS is 204 with what is allowed, any other method 405 with the same. */
 export function methodNotAllowed(...allowed: string[]): RequestHandler {
-  const header = allowed.includes('GET') ? ['HEAD', ...allowed] : allowed;
+  const taken = allowed.includes('GET') ? ['HEAD', ...allowed] : allowed;
+  const header = [...taken, 'OPTIONS'].join(', ');
   return (req, res) => {
-    res.setHeader('Allow', header.join(', '));
+    if (req.method === 'OPTIONS') {
+      respondNothing(res, ['Allow', header]);
+      return;
+    }
+    res.setHeader('Allow', header);
     throw new MillraceError(
       'method_not_allowed',
-      `This address does not take ${req.method}, only ${header.join(', ')}.`,
+      `This address does not take ${req.method}, only ${taken.join(', ')}.`,
       { field: 'method' },
     );
   };

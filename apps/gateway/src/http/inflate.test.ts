@@ -76,7 +76,7 @@ describe('a compressed body', () => {
       const { status, headers, body: problem } = await send(body, coding);
       expect(status).to.equal(415);
       expect(headers.get('accept-encoding')).to.equal('gzip, deflate');
-      expect(problem).to.include({ code: 'unsupported_content_encoding', field: 'Content-Encoding' });
+      expect(problem).to.include({ code: 'unsupported_media_type', field: 'Content-Encoding' });
     });
   }
 

@@ -25,7 +25,7 @@ export interface BodySink {
 
 /**
  * The one coding of a body; undefined when it has none.
- * @throws MillraceError `unsupported_content_encoding`.
+ * @throws MillraceError `unsupported_media_type`.
  */
 export function codingOf(req: IncomingMessage): Coding | undefined {
   const header = req.headers['content-encoding'];
@@ -35,7 +35,7 @@ export function codingOf(req: IncomingMessage): Coding | undefined {
   const coding = Object.hasOwn(CODINGS, name) ? CODINGS[name] : undefined;
   if (coding) return coding;
   throw new MillraceError(
-    'unsupported_content_encoding',
+    'unsupported_media_type',
     `The header Content-Encoding must be left out or be one of ${ACCEPTED_CODINGS}.`,
     { field: 'Content-Encoding' },
   );

@@ -1,10 +1,17 @@
 import type { Stamps } from '@millrace/shared';
 import { spans } from '@millrace/shared';
 import type { Response } from 'express';
+import { type AnswerCoding, compress } from './compression.js';
 import { contextOf } from './context.js';
 
-/** A client that reads nothing of a waiting answer for this long, in ms, is cut off. */
-const UNREAD_MS = 10_000;
+/** Answers that say "try again" say when; who knows better sets the header. */
+const DEFAULT_RETRY_SECONDS = '1';
+const NONE: readonly string[] = [];
+const VARY: readonly string[] = ['Vary', 'Accept-Encoding'];
+const CODED: Readonly<Record<AnswerCoding, readonly string[]>> = {
+  gzip: [...VARY, 'Content-Encoding', 'gzip'],
+  deflate: [...VARY, 'Content-Encoding', 'deflate'],
+};
 const JSON_UTF8 = 'application/json; charset=utf-8';
 
 export interface Timing {
@@ -29,16 +36,39 @@ export function timingsOf(stamps: Stamps, received: number, now: number): Timing
   return timings;
 }
 
-/** Sends a whole answer. `timings` become the Server-Timing header. */
+/**
+ * Sends a whole answer, compressed where that was asked for and pays. `timings` become the Server-Timing header.
+ * Every answer with 429 or 503 has Retry-After.
+ */
 export function respond(res: Response, answer: Answer, timings: readonly Timing[]): void {
+  const { body, contentType } = answer;
+  const { compression } = contextOf(res).sending;
+  const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
+  const coding = compression.codingOf(res.req.headers['accept-encoding'], contentType, bytes);
+  if (coding === undefined) {
+    send(res, answer, bytes, timings, compression.varies(contentType, bytes) ? VARY : NONE);
+    return;
+  }
+  void compress(body, coding).then((coded) => {
+    if (res.destroyed) return;
+    if (coded) send(res, { ...answer, body: coded }, coded.byteLength, timings, CODED[coding]);
+    else send(res, answer, bytes, timings, VARY);
+  });
+}
+
+function send(
+  res: Response,
+  answer: Answer,
+  bytes: number,
+  timings: readonly Timing[],
+  more: readonly string[],
+): void {
   const { status, contentType, body } = answer;
   const context = contextOf(res);
   let serverTiming = '';
   for (const { name, ms } of timings) serverTiming += `${serverTiming === '' ? '' : ', '}${name};dur=${ms}`;
-  const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;
   const headers = [
-    'X-Request-Id',
-    context.requestId,
+    ...context.idHeaders,
     ...context.securityHeaders,
     'Content-Type',
     contentType,
@@ -47,17 +77,27 @@ export function respond(res: Response, answer: Answer, timings: readonly Timing[
     'Server-Timing',
     serverTiming,
   ];
+  if (more.length > 0) headers.push(...more);
   if (answer.headers) headers.push(...answer.headers);
+  if ((status === 429 || status === 503) && !res.hasHeader('Retry-After')) {
+    headers.push('Retry-After', DEFAULT_RETRY_SECONDS);
+  }
   // Asked now: draining may have begun while the request waited.
   if (context.closesConnection) headers.push('Connection', 'close');
   res.writeHead(status, headers);
   // As many bytes as characters is ASCII: copied to the socket as it is, where UTF-8 would be encoded.
   if (bytes === body.length) res.end(body, 'latin1');
   else res.end(body);
-  // What the kernel did not take waits in our memory: a client that stops reading must not hold it for long.
-  // Node tells progress from none, and sets the connection's usual idle time once the answer is out.
-  const { socket } = res;
-  if (socket && socket.writableLength > 0) socket.setTimeout(UNREAD_MS);
+  // What the kernel did not take waits in our memory.
+  context.sending.unread.watch(res, bytes);
+}
+
+/** Sends an answer of headers alone, 204. */
+export function respondNothing(res: Response, own: readonly string[]): void {
+  const context = contextOf(res);
+  const headers = [...context.idHeaders, ...context.securityHeaders, ...own];
+  if (context.closesConnection) headers.push('Connection', 'close');
+  res.writeHead(204, headers).end();
 }
 
 /** Sends a small JSON answer that went through no queue. `now`: epoch ms of Redis's clock. */

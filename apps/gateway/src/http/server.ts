@@ -8,8 +8,6 @@ import type { DoorErrors } from './context.js';
 import type { GatewayState } from './health.js';
 import { bareAnswer } from './unreadable.js';
 
-/** Load balancers keep idle connections for 60 s; closing before they do gives their clients 502s. */
-const KEEP_ALIVE_MS = 75_000;
 /** Longest time between two looks for clients that are too slow, in ms. */
 const CHECK_MS = 5_000;
 const SLASH = 0x2f;
@@ -20,7 +18,10 @@ const IDLE_MS = 2000;
 
 export type BindSettings = Pick<Settings, 'host' | 'apiKeys' | 'allowPublic'>;
 
-export type ListenSettings = Pick<Settings, 'host' | 'port' | 'headersTimeoutMs' | 'requestTimeoutMs'>;
+export type ListenSettings = Pick<
+  Settings,
+  'host' | 'port' | 'headersTimeoutMs' | 'requestTimeoutMs' | 'keepAliveMs'
+>;
 
 /** Whether only this machine can reach the address. */
 export function isLoopback(host: string): boolean {
@@ -41,7 +42,7 @@ export function requireSafeBind({ host, apiKeys, allowPublic }: BindSettings): v
  * @throws StartupError when the port is taken or the address can't be listened on.
  */
 export async function listen(app: Express, door: DoorErrors, settings: ListenSettings): Promise<Server> {
-  const { host, port, headersTimeoutMs, requestTimeoutMs } = settings;
+  const { host, port, headersTimeoutMs, requestTimeoutMs, keepAliveMs } = settings;
   const serve = (req: IncomingMessage, res: ServerResponse): void => {
     if (req.url?.charCodeAt(0) === SLASH) app(req, res);
     // A proxy's absolute form is the app's as well. What it can't read at all, it passes by.
@@ -49,7 +50,7 @@ export async function listen(app: Express, door: DoorErrors, settings: ListenSet
   };
   const server = createServer(
     {
-      keepAliveTimeout: KEEP_ALIVE_MS,
+      keepAliveTimeout: keepAliveMs,
       headersTimeout: Math.min(headersTimeoutMs, requestTimeoutMs),
       requestTimeout: requestTimeoutMs,
       connectionsCheckingInterval: Math.min(CHECK_MS, headersTimeoutMs / 4, requestTimeoutMs / 4),
@@ -94,6 +95,8 @@ export function portOf(server: Server): number {
 
 export interface DrainOptions {
   state: GatewayState;
+  /** A further listener whose connections the server serves. */
+  beside: NetServer | undefined;
   /** How long the requests that came may take to be answered, in ms. */
   graceMs: number;
   /** Answers those who can't be waited for any longer. */
@@ -101,7 +104,10 @@ export interface DrainOptions {
 }
 
 /** Lets readiness fail, stops listening, and waits until the requests that came are answered. */
-export async function drainServer(server: Server, { state, graceMs, giveUp }: DrainOptions): Promise<void> {
+export async function drainServer(
+  server: Server,
+  { state, beside, graceMs, giveUp }: DrainOptions,
+): Promise<void> {
   const deadline = performance.now() + graceMs;
   state.drain();
   // Those who ask for readiness, and those whose answer says "Connection: close", get to turn away first:
@@ -109,8 +115,9 @@ export async function drainServer(server: Server, { state, graceMs, giveUp }: Dr
   await setTimeout(Math.min(TURN_AWAY_MS, graceMs));
   // Not the HTTP server's own close(): that cuts idle connections at once, under a request that is just being sent
   // on one. Left open for a while, each brings at most one more, whose answer tells its client to leave.
-  const closed = once(server, 'close');
-  NetServer.prototype.close.call(server);
+  const listeners = beside ? [server, beside] : [server];
+  const closed = Promise.all(listeners.map((listener) => once(listener, 'close')));
+  for (const listener of listeners) NetServer.prototype.close.call(listener);
   await Promise.race([closed, setTimeout(Math.min(IDLE_MS, graceMs / 8), undefined, { ref: false })]);
   server.closeIdleConnections();
   if (await state.untilIdle(deadline - performance.now())) return;

@@ -58,11 +58,13 @@ export function bareAnswer(error: MillraceError, door: DoorErrors): BareAnswer {
   const requestId = randomUUID();
   const body = JSON.stringify(door.render(error, requestId));
   const headers = ['X-Request-Id', requestId, ...API_HEADERS];
-  const { retryAfterSeconds } = error.details;
-  if (retryAfterSeconds !== undefined) headers.push('Retry-After', String(retryAfterSeconds));
+  const status = door.statusOf?.(error) ?? error.spec.status;
+  if (status === 429 || status === 503) {
+    headers.push('Retry-After', String(error.details.retryAfterSeconds ?? 1));
+  }
   headers.push('Content-Type', door.contentType, 'Content-Length', String(Buffer.byteLength(body)));
   headers.push('Connection', 'close');
-  return { status: door.statusOf?.(error) ?? error.spec.status, headers, body };
+  return { status, headers, body };
 }
 
 /** Writes an error straight to a connection, and closes it. */

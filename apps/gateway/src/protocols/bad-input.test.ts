@@ -118,7 +118,7 @@ describe('bad input', () => {
     expect(native.body.code).to.equal('not_found');
     const method = await fetch(`${gateway.url}/v1/models/${text}/predict`, { method: 'PUT' });
     expect(method.status).to.equal(405);
-    expect(method.headers.get('allow')).to.equal('POST');
+    expect(method.headers.get('allow')).to.equal('POST, OPTIONS');
     const encoding = await post(`${gateway.url}/v1/models/%zz/predict`, {});
     expect(encoding.status).to.equal(400);
   });

@@ -36,6 +36,17 @@ export const names = z
           .filter(Boolean),
   );
 
+/** Origins as browsers send them, or `*` alone. */
+export const origins = names.refine(
+  (given) =>
+    given.every((each) => each === '*' || isOrigin(each)) && (given.length < 2 || !given.includes('*')),
+  { error: 'must be origins such as https://app.example.com with commas between, or * alone' },
+);
+
+function isOrigin(value: string): boolean {
+  return URL.canParse(value) && new URL(value).origin === value;
+}
+
 export const keyEntries = names.superRefine((entries, context) => {
   try {
     readKeyEntries(entries);

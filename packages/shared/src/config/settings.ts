@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { z } from 'zod';
-import { choice, flag, keyEntries, names, port, text, whole } from './kinds.js';
+import { choice, flag, keyEntries, names, origins, port, text, whole } from './kinds.js';
 import type { SettingSpec } from './spec.js';
 
 export type { SettingSpec };
@@ -121,11 +121,53 @@ export const SETTINGS = {
     help: 'How long a client may take to send a whole request, body included, in ms; then 408. Raise it for large bodies over slow links.',
     schema: whole(100).default(60_000),
   },
+  keepAliveMs: {
+    env: 'MILLRACE_KEEP_ALIVE_MS',
+    flag: 'keep-alive-ms',
+    of: 'gateway',
+    help: 'How long an idle connection stays open, in ms. It must be longer than the load balancer in front keeps one (60 s for most, 600 s for some), or its clients get 502s.',
+    schema: whole(1000).default(75_000),
+  },
+  socketPath: {
+    env: 'MILLRACE_SOCKET_PATH',
+    flag: 'socket-path',
+    of: 'gateway',
+    help: 'Unix socket to listen on beside host and port, for a proxy or clients on the same machine.',
+    schema: text.default(''),
+  },
+  socketMode: {
+    env: 'MILLRACE_SOCKET_MODE',
+    flag: 'socket-mode',
+    of: 'gateway',
+    help: 'Permissions of the unix socket, in octal: who may write to it may connect. 666 lets everyone on the machine.',
+    schema: text.regex(/^0?[0-7]{3}$/, 'must be three octal digits such as 660').default('660'),
+  },
+  corsOrigins: {
+    env: 'MILLRACE_CORS_ORIGINS',
+    flag: 'cors-origins',
+    of: 'gateway',
+    help: 'Origins whose scripts may call from a browser, with commas between, such as https://app.example.com; * for all. Without keys, every page of such an origin can use this server.',
+    schema: origins.default([]),
+  },
+  compressFromBytes: {
+    env: 'MILLRACE_COMPRESS_FROM_BYTES',
+    flag: 'compress-from-bytes',
+    of: 'gateway',
+    help: 'JSON and text answers of at least so many bytes are compressed for clients that accept gzip or deflate; 0: only for those that accept nothing else. Most clients accept it without a need: set it (16384) where they are behind links of less than about 250 Mbit/s.',
+    schema: whole(0).default(0),
+  },
+  maxUnreadBytes: {
+    env: 'MILLRACE_MAX_UNREAD_BYTES',
+    flag: 'max-unread-bytes',
+    of: 'gateway',
+    help: 'Bytes of answers that may wait in one gateway until their clients read them; beyond it the oldest are cut off.',
+    schema: whole(KIB).default(256 * MIB),
+  },
   maxBodyBytes: {
     env: 'MILLRACE_MAX_BODY_BYTES',
     flag: 'max-body-bytes',
     of: 'gateway',
-    help: 'Largest request body, in bytes.',
+    help: 'Largest request body, in bytes, after its compression is undone.',
     schema: whole(KIB).default(8 * MIB),
   },
   maxJsonDepth: {

@@ -66,12 +66,6 @@ export const ERRORS = {
     fault: 'client',
     text: 'The content type is not one this address takes.',
   },
-  unsupported_content_encoding: {
-    status: 415,
-    retryable: false,
-    fault: 'client',
-    text: 'The body is compressed in a way this server does not know.',
-  },
   idempotency_key_reused: {
     status: 422,
     retryable: false,

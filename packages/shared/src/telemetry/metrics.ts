@@ -88,6 +88,16 @@ export function gatewayMetrics() {
       help: 'HTTP connections refused because there were as many as may be.',
       registers,
     }),
+    unreadBytes: new Gauge({
+      name: 'millrace_gateway_unread_bytes',
+      help: 'Bytes of answers whose clients have not read them yet.',
+      registers,
+    }),
+    answersCut: new Counter({
+      name: 'millrace_gateway_unread_answers_cut_total',
+      help: 'Answers cut off because too many bytes of answers waited to be read.',
+      registers,
+    }),
     clientsGone: new Counter({
       name: 'millrace_clients_gone_total',
       help: 'Clients that went away before their answer.',
