@@ -13,9 +13,9 @@ export function floatsOfBase64(base64: string): Float32Array {
   }
   const bytes = new DataView(new ArrayBuffer(binary.length));
   for (let i = 0; i < binary.length; i++) bytes.setUint8(i, binary.charCodeAt(i));
-  return Float32Array.from({ length: binary.length / FLOAT_BYTES }, (_, i) =>
-    bytes.getFloat32(i * FLOAT_BYTES, true),
-  );
+  const floats = new Float32Array(binary.length / FLOAT_BYTES);
+  for (let i = 0; i < floats.length; i++) floats[i] = bytes.getFloat32(i * FLOAT_BYTES, true);
+  return floats;
 }
 
 function binaryOf(base64: string): string {
