@@ -32,6 +32,7 @@ export async function readyGateway(): Promise<number> {
     statistics: new StatisticsBook(),
     bodies: new BodyBytes(settings.maxQueuedBytes),
     keyed: authenticate(keys),
+    faults: () => [],
     // The bench names none of its requests.
     answer: answering(async (request) => readyResult(request), {} as Idempotency, clock),
     // The door asks its directory for nothing else.

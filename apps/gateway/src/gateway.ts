@@ -22,7 +22,7 @@ import { authenticate, createApp } from './http/app.js';
 import { BodyBytes } from './http/body.js';
 import { Compression } from './http/compression.js';
 import { limitConnections } from './http/connection-limit.js';
-import { GatewayState, readinessCheck } from './http/health.js';
+import { GatewayState, gatewayFaults, readinessCheck } from './http/health.js';
 import { metricsRoute } from './http/metrics-route.js';
 import { drainServer, isLoopback, listen, portOf, requireSafeBind } from './http/server.js';
 import { listenOnSocket } from './http/unix-socket.js';
@@ -44,9 +44,11 @@ import { ReplyWaiter } from './inference/reply-waiter.js';
 import { answering } from './protocols/answering.js';
 import { doorOf } from './protocols/door-of.js';
 import { modelsRouter } from './protocols/models/router.js';
+import { nativeErrors } from './protocols/native/problem.js';
 import { nativeRouter } from './protocols/native/router.js';
 import { healthRouter } from './protocols/open-inference/health.js';
 import { openInferenceRouter } from './protocols/open-inference/router.js';
+import { teiRouter } from './protocols/tei/router.js';
 
 /** A running gateway. */
 export interface Gateway {
@@ -152,6 +154,7 @@ async function start(
   const answer = answering(infer, idempotency, clock);
 
   const bodies = new BodyBytes(settings.maxQueuedBytes);
+  const faults = gatewayFaults(state, producer, directory, replies, loop);
   const doors = {
     clock,
     directory,
@@ -159,6 +162,7 @@ async function start(
     answer,
     statistics,
     settings,
+    faults,
     keyed: authenticate(keys, 'infer'),
   };
   const app = createApp({
@@ -173,7 +177,7 @@ async function start(
     corsOrigins: settings.corsOrigins,
     keys,
     doorOf,
-    health: healthRouter(clock, readinessCheck(state, producer, directory, replies, loop)),
+    health: healthRouter(clock, readinessCheck(faults, directory)),
 
     dashboard: {
       path: DASHBOARD_PATH,
@@ -186,15 +190,16 @@ async function start(
     },
     metricsRoute: metricsRoute(metrics, directory, load, clock),
     metricsOpen: isLoopback(settings.host),
-    doors: [nativeRouter(doors), openInferenceRouter(doors), modelsRouter(doors)],
+    doors: [nativeRouter(doors), openInferenceRouter(doors), modelsRouter(doors), teiRouter(doors)],
   });
-  const server = await listen(app, doorOf('/'), settings);
+  // What could not be read as a request took no door.
+  const server = await listen(app, nativeErrors, settings);
   // A start that fails from here on must not leave it listening.
   releasers.push(() => {
     server.close();
   });
-  answerUnreadable(server, doorOf('/'));
-  limitConnections(server, settings.maxConnections, doorOf('/'), metrics);
+  answerUnreadable(server, nativeErrors);
+  limitConnections(server, settings.maxConnections, nativeErrors, metrics);
   releasers.push(() => server.closeAllConnections());
   const { socketPath, socketMode } = settings;
   const beside = socketPath ? await listenOnSocket(server, socketPath, socketMode) : undefined;

@@ -48,20 +48,27 @@ export class GatewayState {
 
 export type ReadinessCheck = () => Readiness;
 
-/** Ready means: not draining, Redis answers, replies can be heard, the event loop runs, every configured model is served. */
-export function readinessCheck(
+/** Why a gateway can't serve any model: it drains, Redis doesn't answer, replies can't be heard, its event loop is held up. */
+export function gatewayFaults(
   state: GatewayState,
   producer: JobProducer,
   directory: ModelDirectory,
   replies: ReplyChannel,
   loop: LoopWatch,
-): ReadinessCheck {
+): () => string[] {
   return () => {
-    const reasons: string[] = [];
-    if (state.draining) reasons.push('shutting down');
-    if (!producer.ready || !directory.fresh || !replies.ready) reasons.push('Redis does not answer');
-    if (loop.lagging) reasons.push('the event loop is held up');
-    for (const name of directory.missing()) reasons.push(`no worker serves ${name}`);
+    const faults: string[] = [];
+    if (state.draining) faults.push('shutting down');
+    if (!producer.ready || !directory.fresh || !replies.ready) faults.push('Redis does not answer');
+    if (loop.lagging) faults.push('the event loop is held up');
+    return faults;
+  };
+}
+
+/** Ready means: nothing keeps the gateway from serving, and every configured model is served. */
+export function readinessCheck(faults: () => readonly string[], directory: ModelDirectory): ReadinessCheck {
+  return () => {
+    const reasons = [...faults(), ...directory.missing().map((name) => `no worker serves ${name}`)];
     return { ready: reasons.length === 0, reasons };
   };
 }

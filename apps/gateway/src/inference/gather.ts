@@ -44,6 +44,7 @@ export function gather(
   return {
     requestId: request.requestId,
     model: request.model,
+    fieldOf: request.fieldOf,
     items,
     outputs: [...columns.values()],
     stamps: { ...stamps, received: request.stamps.received },

@@ -19,12 +19,13 @@ export function failIfAnyFailed(result: InferResult): void {
   const first = items[0];
   if (!first) return;
   const indices = items.map((item) => item.index).join(', ');
+  const field = result.fieldOf?.(first.index) ?? `inputs[${first.index}]`;
   const message =
     result.items.length === 1
       ? first.message
-      : `Of ${result.items.length} inputs, ${items.length} failed (${indices}). inputs[${first.index}]: ${first.message}`;
+      : `Of ${result.items.length} inputs, ${items.length} failed (${indices}). ${field}: ${first.message}`;
   throw new MillraceError(first.code, message, {
-    field: `inputs[${first.index}]`,
+    field,
     index: first.index,
     items,
   });

@@ -29,6 +29,8 @@ export interface InferRequest {
   priority: PriorityClass;
   /** Absent: the model's own run. */
   operation?: Operation;
+  /** Names an item as the client wrote it; absent: `inputs[INDEX]`. */
+  fieldOf?: (index: number) => string;
   /** Whether a failed item may stand beside answered ones; otherwise one failure fails the request. */
   partial: boolean;
   /** W3C trace context, passed on as it came. */
@@ -50,6 +52,8 @@ export interface OutputColumn {
 export interface InferResult {
   requestId: string;
   model: ModelDescription;
+  /** As in its request. */
+  fieldOf?: InferRequest['fieldOf'];
   /** One outcome per item, in request order. */
   items: ItemOutcome[];
   outputs: OutputColumn[];

@@ -11,6 +11,10 @@ import {
   OPEN_BINARY,
   OPEN_TENSORS,
   OPEN_TEXT,
+  TEI_DECODE,
+  TEI_EMBED,
+  TEI_SIMILARITY,
+  TEI_TOKENIZE,
 } from '../test-support/bad-requests.js';
 import { Harness, post } from '../test-support/harness.js';
 import { identityModel, textModel } from '../test-support/models.js';
@@ -28,7 +32,8 @@ describe('bad input', () => {
   before(async () => {
     redis = testRedis();
     harness.onRelease(() => redis.disconnect());
-    for (const model of [textModel(text), identityModel(identity)]) {
+    const operations = ['embed-tokens', 'tokenize', 'detokenize'] as const;
+    for (const model of [textModel(text, { operations }), identityModel(identity)]) {
       // Announced, and not taken from: whatever is enqueued stays to be seen.
       const worker = new StandInWorker(model);
       await worker.announce();
@@ -83,6 +88,32 @@ describe('bad input', () => {
   });
   describe('at the Open Inference door, texts', () => {
     openInference(() => `/v2/models/${text}/infer`, OPEN_TEXT);
+  });
+
+  const tei = (path: () => string, rows: readonly BadRequest[]): void => {
+    for (const row of rows) {
+      it(`refuses ${row.name}`, async () => {
+        const { status, headers, body } = await post(gateway.url + path(), row.body, row.headers);
+        expect(status).to.equal(row.status);
+        expect(headers.get('content-type')).to.equal('application/json');
+        expect(Object.keys(body)).to.deep.equal(['error', 'error_type']);
+        expect(body.error_type).to.equal('Validation');
+        expect(String(body.error).toLowerCase()).to.include(row.field.toLowerCase());
+      });
+    }
+  };
+  describe("at text-embeddings-inference's door", () => {
+    const asValidation = BODIES.map((row) =>
+      row.name === 'a body that is no object' ? { ...row, status: 413 } : row,
+    );
+    tei(() => `/models/${text}/embed`, [...asValidation, ...TEI_EMBED]);
+  });
+  describe("at text-embeddings-inference's door, similarity", () => {
+    tei(() => `/models/${text}/similarity`, TEI_SIMILARITY);
+  });
+  describe("at text-embeddings-inference's door, tokens", () => {
+    tei(() => `/models/${text}/tokenize`, TEI_TOKENIZE);
+    tei(() => `/models/${text}/decode`, TEI_DECODE);
   });
 
   it('refuses a body over the limit that comes without a length', async () => {

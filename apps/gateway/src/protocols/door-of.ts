@@ -1,15 +1,22 @@
 import type { DoorErrors } from '../http/context.js';
 import { nativeErrors } from './native/problem.js';
 import { openInferenceErrors } from './open-inference/error-body.js';
+import { teiErrors } from './tei/error-body.js';
 
 const OPEN_INFERENCE = /^\/v2(\/|$)/;
+const TEI =
+  /^\/($|(embed|embed_all|embed_sparse|predict|rerank|similarity|tokenize|decode|info|models)(\/|$))/;
+const TEI_HEALTH = /^\/health(\/|$)/;
 /** What operators ask for; its own label keeps their polling out of the doors' numbers. */
 const OPERATIONS = /^\/(dashboard|metrics|v2\/health)(\/|$)/;
 
 const operationsErrors: DoorErrors = { ...nativeErrors, name: 'operations' };
+const teiHealthErrors: DoorErrors = { ...teiErrors, name: 'operations' };
 
 /** The door that answers for a path: in whose shape its errors are, and whose number it counts to. */
 export function doorOf(path: string): DoorErrors {
   if (OPERATIONS.test(path)) return operationsErrors;
+  if (TEI.test(path)) return teiErrors;
+  if (TEI_HEALTH.test(path)) return teiHealthErrors;
   return OPEN_INFERENCE.test(path) ? openInferenceErrors : nativeErrors;
 }

@@ -15,6 +15,8 @@ export interface DoorParts {
   /** What has become of this gateway's requests, by model. */
   statistics: StatisticsBook;
   settings: Settings;
+  /** Why this gateway can't serve any model now; none where it can. */
+  faults: () => readonly string[];
   /** First handler of every route: asks for an API key of the scope `infer` where there are any. */
   keyed: RequestHandler;
 }

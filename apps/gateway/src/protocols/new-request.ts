@@ -14,6 +14,8 @@ export interface ParsedInputs {
   /** `interactive` where the body says nothing. */
   priority?: PriorityClass;
   operation?: Operation;
+  /** Names an item as the client wrote it; absent: `inputs[INDEX]`. */
+  fieldOf?: (index: number) => string;
 }
 
 const PREFER_WAIT = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?=[,;]|$)/i;
@@ -43,6 +45,7 @@ export function newInferRequest(
     tenant: context.tenant,
     priority: parsed.priority ?? 'interactive',
     ...(parsed.operation === undefined ? {} : { operation: parsed.operation }),
+    ...(parsed.fieldOf === undefined ? {} : { fieldOf: parsed.fieldOf }),
     partial: parsed.partial ?? false,
     ...(typeof traceparent === 'string' && TRACEPARENT.test(traceparent) ? { traceparent } : {}),
     stamps: { received: context.received },

@@ -3,6 +3,7 @@ import {
   announce,
   BULL_PREFIX,
   bytesElements,
+  bytesTensor,
   CONTRACT_VERSION,
   decodeFrame,
   encodeReply,
@@ -42,7 +43,7 @@ export interface StandInOptions {
 
 /**
  * A worker that speaks the whole contract over real Redis and BullMQ, and computes nothing: an embedding is
- * told from its text, tensors come back as they went.
+ * told from its text (token ids: from `1 2 3`), tensors come back as they went.
  */
 export class StandInWorker {
   readonly id = randomUUID();
@@ -149,8 +150,33 @@ export class StandInWorker {
           replied: now,
         },
       },
-      outputs: this.#model.task === 'text-embedding' ? [embed(texts, ok)] : inputs.map((t) => echo(t, ok)),
+      outputs: this.#outputs(part, inputs, texts, ok),
     };
+  }
+
+  #outputs(part: Part, inputs: readonly Tensor[], texts: readonly Buffer[], ok: readonly number[]): Tensor[] {
+    if (this.#model.task !== 'text-embedding') return inputs.map((tensor) => echo(tensor, ok));
+    const asked = ok.map((index) => texts[index] ?? Buffer.alloc(0));
+    if (part.operation === 'tokenize') {
+      const flag = part.parameters.add_special_tokens;
+      return [
+        bytesTensor(
+          'tokens',
+          asked.map((text) => JSON.stringify([{ text: text.toString(), flag }])),
+        ),
+      ];
+    }
+    if (part.operation === 'detokenize') {
+      const flag = part.parameters.skip_special_tokens;
+      return [
+        bytesTensor(
+          'text',
+          asked.map((ids) => `${idsOf(ids).join(' ')} ${flag}`),
+        ),
+      ];
+    }
+    const read = part.operation === 'embed-tokens' ? asked.map((ids) => idsOf(ids).join(' ')) : asked;
+    return [embed(read.map(String))];
   }
 
   async #inputs(part: Part): Promise<Tensor[]> {
@@ -170,10 +196,15 @@ export function embeddingOf(text: string): number[] {
   return [bytes.byteLength / 1024, sum / 1_000_003, -sum / 2_000_006, 1];
 }
 
-function embed(texts: readonly Buffer[], ok: readonly number[]): Tensor {
-  const numbers = ok.flatMap((index) => embeddingOf(texts[index]?.toString() ?? ''));
+/** Token ids of one BYTES element. */
+function idsOf(element: Buffer): number[] {
+  return Array.from({ length: element.byteLength / 4 }, (_, i) => element.readUInt32LE(4 * i));
+}
+
+function embed(texts: readonly string[]): Tensor {
+  const numbers = texts.flatMap(embeddingOf);
   const data = new Uint8Array(new Float32Array(numbers).buffer);
-  return { name: 'embedding', datatype: 'FP32', shape: [ok.length, DIMENSIONS], data };
+  return { name: 'embedding', datatype: 'FP32', shape: [texts.length, DIMENSIONS], data };
 }
 
 function echo(tensor: Tensor, ok: readonly number[]): Tensor {

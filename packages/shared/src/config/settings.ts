@@ -49,6 +49,14 @@ export const SETTINGS = {
     help: "Data of one installation: the private Redis's files and passwords. Two starts can't share it.",
     schema: text.default('.millrace'),
   },
+  teiModel: {
+    env: 'MILLRACE_TEI_MODEL',
+    flag: 'tei-model',
+    of: 'gateway',
+    help: "Model behind text-embeddings-inference's addresses, which name none (/embed, /tokenize, /info and so on). Set it where several text-embedding models are served.",
+    defaultText: 'the first text-embedding model of `models`',
+    schema: text.default(''),
+  },
   logLevel: {
     env: 'MILLRACE_LOG_LEVEL',
     flag: 'log-level',

@@ -1,15 +1,11 @@
-import { readFileSync } from 'node:fs';
 import type { ModelDescription, TensorSpec } from '@millrace/shared';
-
-const { version } = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8')) as {
-  version: string;
-};
+import { VERSION } from '../version.js';
 
 /** Triton's names of what is here beside the protocol itself; docs/open-inference.md says how much of each. */
 const EXTENSIONS = ['binary_tensor_data', 'model_repository', 'schedule_policy', 'statistics'];
 
 export function serverMetadata(): object {
-  return { name: 'millrace', version, extensions: EXTENSIONS };
+  return { name: 'millrace', version: VERSION, extensions: EXTENSIONS };
 }
 
 /** @param versions all versions of the model, or none where one was asked for by name. */
