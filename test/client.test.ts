@@ -92,6 +92,7 @@ describe('the client, with a real server', () => {
     abort.abort();
     expect(await call).to.have.property('name', 'AbortError');
     await until(async () => (await goneClients()) === gone + 1);
+    await untilIdle();
     expect(await failure(client.predict(MINILM, MANY, { timeoutMs: 200 }))).to.be.instanceOf(
       MillraceTimeoutError,
     );
@@ -99,7 +100,7 @@ describe('the client, with a real server', () => {
   });
 
   it('tells the server how long to wait', async () => {
-    await until(async () => (await gauge('millrace_queue_jobs')) === 0);
+    await untilIdle();
     const error = await failure(client.predict(MINILM, MANY, { waitMs: 30, retries: 0 }));
     expect(error).to.include({ status: 504, code: 'deadline_exceeded' });
   });
@@ -114,6 +115,11 @@ describe('the client, with a real server', () => {
     const refused = await gauge('millrace_errors_total', gateway.url, 'queue_full');
     expect(refused).to.be.above(0);
   });
+
+  /** Behind others a list that long may be refused at once. */
+  function untilIdle(): Promise<void> {
+    return until(async () => (await gauge('millrace_queue_jobs')) === 0);
+  }
 
   async function gauge(name: string, url = cluster.url, label = ''): Promise<number> {
     const text = await (await fetch(`${url}/metrics`)).text();
