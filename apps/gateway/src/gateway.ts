@@ -48,6 +48,7 @@ import { nativeErrors } from './protocols/native/problem.js';
 import { nativeRouter } from './protocols/native/router.js';
 import { healthRouter } from './protocols/open-inference/health.js';
 import { openInferenceRouter } from './protocols/open-inference/router.js';
+import { openaiRouter } from './protocols/openai/router.js';
 import { teiRouter } from './protocols/tei/router.js';
 
 /** A running gateway. */
@@ -190,7 +191,13 @@ async function start(
     },
     metricsRoute: metricsRoute(metrics, directory, load, clock),
     metricsOpen: isLoopback(settings.host),
-    doors: [nativeRouter(doors), openInferenceRouter(doors), modelsRouter(doors), teiRouter(doors)],
+    doors: [
+      nativeRouter(doors),
+      openInferenceRouter(doors),
+      openaiRouter(doors),
+      modelsRouter(doors),
+      teiRouter(doors),
+    ],
   });
   // What could not be read as a request took no door.
   const server = await listen(app, nativeErrors, settings);

@@ -34,6 +34,8 @@ interface KnownVersion {
   /** Items a second that those workers could run, and that they answered lately. */
   capacity: number;
   answered: number;
+  /** Start of the first worker that was seen to serve it, in epoch ms of Redis's clock. */
+  since: number;
   /** When a worker last announced it, in ms of the monotonic clock. */
   seenAt: number;
 }
@@ -160,6 +162,11 @@ export class ModelDirectory {
     return (this.#models.get(model.name)?.get(model.version)?.serving ?? 0) > 0;
   }
 
+  /** Start of the first worker that was seen to serve this version, in epoch ms of Redis's clock. */
+  knownSince(model: ModelDescription): number {
+    return this.#models.get(model.name)?.get(model.version)?.since ?? 0;
+  }
+
   /** Sessions of all workers that serve this version now. */
   sessions(model: ModelDescription): number {
     return this.#models.get(model.name)?.get(model.version)?.sessions ?? 0;
@@ -200,7 +207,8 @@ export class ModelDirectory {
       const { name, version } = description;
       const versions = this.#models.get(name) ?? new Map<string, KnownVersion>();
       this.#models.set(name, versions);
-      const { serving, sessions, capacity, answered } = versions.get(version) ?? NONE;
+      const known = versions.get(version);
+      const { serving, sessions, capacity, answered } = known ?? NONE;
       const { cost } = description;
       const serves = worker.state === 'serving';
       versions.set(version, {
@@ -210,6 +218,7 @@ export class ModelDirectory {
         sessions: sessions + (serves ? (cost?.sessions ?? 1) : 0),
         capacity: capacity + (serves ? (cost?.capacity ?? 0) : 0),
         answered: answered + (serves ? (cost?.answered ?? 0) : 0),
+        since: Math.min(known?.since ?? worker.startedAt, worker.startedAt),
         seenAt: performance.now(),
       });
     }

@@ -53,4 +53,20 @@ describe('JsonWriter', () => {
     for (let i = 0; i < 1000; i++) writer.string('é"\u0000');
     expect(writer.end().toString()).to.equal(JSON.stringify('é"\u0000').repeat(1000));
   });
+
+  it('writes bytes as base64, wherever in their buffer they lie and however many', () => {
+    const bytes = Uint8Array.from({ length: 200_000 }, (_, i) => (i * 7) % 256);
+    for (const [from, to] of [
+      [0, 0],
+      [1, 2],
+      [3, 5],
+      [5, 8],
+      [1, 200_000],
+    ] as const) {
+      const written = new JsonWriter().raw('"').base64(bytes.subarray(from, to)).raw('"').end();
+      const text = JSON.parse(String(written)) as string;
+      expect(text).to.match(/^[A-Za-z0-9+/]*={0,2}$/);
+      expect(Buffer.from(text, 'base64').equals(bytes.subarray(from, to))).to.equal(true);
+    }
+  });
 });

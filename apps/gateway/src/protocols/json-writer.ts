@@ -43,6 +43,14 @@ export class JsonWriter {
     this.#buffer[this.#at++] = code;
   }
 
+  /** Bytes as base64 (RFC 4648), without quotes. */
+  base64(bytes: Uint8Array): this {
+    const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64');
+    this.#reserve(text.length);
+    this.#at += this.#buffer.write(text, this.#at, 'latin1');
+    return this;
+  }
+
   string(text: string): this {
     return this.raw(JSON.stringify(text));
   }

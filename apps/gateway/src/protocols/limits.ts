@@ -19,3 +19,11 @@ export function requireItemCount(model: ModelDescription, count: number, field: 
 export function requireJsonOutputs(outputs: readonly TensorSpec[]): void {
   for (const output of outputs) requireJsonForm(output.datatype, `output ${output.name}`);
 }
+
+/** @throws MillraceError `invalid_input` unless the model makes embeddings of texts. */
+export function requireTexts(model: ModelDescription): ModelDescription {
+  if (model.task === 'text-embedding') return model;
+  throw new MillraceError('invalid_input', `Model ${model.name} makes no embeddings of texts.`, {
+    field: 'model',
+  });
+}

@@ -1,12 +1,14 @@
+import type { ModelDescription } from '@millrace/shared';
 import { Router } from 'express';
 import { methodNotAllowed } from '../../http/errors.js';
 import { respondJson } from '../../http/respond.js';
 import type { ModelDirectory } from '../../inference/model-directory.js';
 import type { DoorParts } from '../door-parts.js';
 
-type Listed = ReturnType<ModelDirectory['list']>[number];
-
-/** `GET /v1/models` and `/v1/models/{model}`: the OpenAI list's shape, with what we know of a model added. */
+/**
+ * `GET /v1/models` and `/v1/models/{model}`: OpenAI's shapes, with what we know of a model added. A model of
+ * several versions is one entry, of the version that is asked where none is named.
+ */
 export function modelsRouter({
   clock,
   directory,
@@ -17,7 +19,8 @@ export function modelsRouter({
     .route('/v1/models')
     .all(keyed)
     .get((_req, res) => {
-      const data = directory.list().map(listEntry);
+      const names = new Set(directory.list().map(({ description }) => description.name));
+      const data = [...names].map((name) => entryOf(directory, directory.resolve(name)));
       respondJson(res, 200, { object: 'list', data }, clock.now());
     })
     .all(methodNotAllowed('GET'));
@@ -25,26 +28,25 @@ export function modelsRouter({
     .route('/v1/models/:model')
     .all(keyed)
     .get((req, res) => {
-      const description = directory.resolve(req.params.model);
-      const ready = directory.isServed(description);
-      respondJson(res, 200, listEntry({ description, ready }), clock.now());
+      respondJson(res, 200, entryOf(directory, directory.resolve(req.params.model)), clock.now());
     })
     .all(methodNotAllowed('GET'));
   return router;
 }
 
-function listEntry({ description, ready }: Pick<Listed, 'description' | 'ready'>): object {
-  const { name, version, task, inputs, outputs, limits } = description;
+function entryOf(directory: ModelDirectory, model: ModelDescription): object {
+  const { name, version, task, inputs, outputs, limits } = model;
   return {
     id: name,
     object: 'model',
-    created: 0,
+    created: Math.floor(directory.knownSince(model) / 1000),
     owned_by: 'millrace',
     version,
+    versions: directory.versions(name),
     task,
     inputs,
     outputs,
     limits,
-    ready,
+    ready: directory.isServed(model),
   };
 }

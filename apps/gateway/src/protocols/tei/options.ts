@@ -1,5 +1,6 @@
 import { MillraceError, type ModelDescription } from '@millrace/shared';
 import type { RequestParameters } from '../../inference/request.js';
+import { requireDimensions } from '../short-vectors.js';
 import type { CuttingOptions, EmbedRequest } from './schema.js';
 
 /** What becomes of an embedding on its way out. */
@@ -47,12 +48,7 @@ export function shapingOf(
   if (normalize === false && normalized) {
     throw refused('normalize', `must be true: model ${model.name} itself scales its embeddings to length 1`);
   }
-  const kept = dimensions ?? whole;
-  const least = model.minDimensions ?? whole;
-  if (kept < least || kept > whole) {
-    const range = least === whole ? `${whole}` : `from ${least} to ${whole}`;
-    throw refused('dimensions', `must be ${range} for model ${model.name}`);
-  }
+  const kept = requireDimensions(model, dimensions) ?? whole;
   return { dimensions: kept, scale: normalize !== false && (!normalized || kept < whole) };
 }
 

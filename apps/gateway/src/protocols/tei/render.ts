@@ -3,10 +3,12 @@ import type { InferResult, OutputColumn } from '../../inference/request.js';
 import type { AnswerWriter } from '../answering.js';
 import { floatsOf } from '../elements.js';
 import { JsonWriter } from '../json-writer.js';
+import { shortVector } from '../short-vectors.js';
 import { writeItem } from '../write-tensor.js';
 import type { Shaping } from './options.js';
 
 const COMMA = 0x2c;
+const FLOAT_BYTES = 4;
 const JSON_TYPE = 'application/json';
 /** Significant digits of a similarity: as many as an FP32 has. */
 const SIMILARITY_DIGITS = 7;
@@ -70,14 +72,9 @@ function onlyColumn({ outputs: [column] }: InferResult): OutputColumn {
   throw new MillraceError('internal', undefined, {}, { cause: new Error('a reply without outputs') });
 }
 
-/** The first numbers of an embedding, scaled to length 1 if asked; a vector of zeros stays one. */
 function shapedVector(item: Uint8Array, { dimensions, scale }: Shaping): Uint8Array {
-  const whole = floatsOf(item);
-  const kept = dimensions < whole.length ? whole.subarray(0, dimensions) : whole;
-  if (!scale) return new Uint8Array(kept.buffer, kept.byteOffset, kept.byteLength);
-  const length = Math.sqrt(dot(kept, kept));
-  const scaled = length > 0 ? kept.map((value) => value / length) : kept;
-  return new Uint8Array(scaled.buffer, scaled.byteOffset, scaled.byteLength);
+  const whole = dimensions * FLOAT_BYTES >= item.byteLength;
+  return whole && !scale ? item : shortVector(item, dimensions, scale);
 }
 
 /** 0 where a vector has no direction. */

@@ -7,11 +7,12 @@ import { respond, respondJson, timingsOf } from '../../http/respond.js';
 import { parseStrictJson } from '../../http/strict-json.js';
 import type { AnswerWriter } from '../answering.js';
 import type { DoorParts } from '../door-parts.js';
+import { requireTexts } from '../limits.js';
 import { newInferRequest } from '../new-request.js';
 import { modelInfo } from './info.js';
 import { type Parsed, parseAny, parseDecode, parseEmbed, parseSimilarity, parseTokenize } from './parse.js';
 import { writeAny, writeEmbeddings, writeSimilarities, writeTexts, writeTokens } from './render.js';
-import { requireTexts, unnamedModel } from './served-model.js';
+import { unnamedModel } from './served-model.js';
 
 const MODEL = '/models/:model{/versions/:version}';
 

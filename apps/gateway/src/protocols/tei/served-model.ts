@@ -1,5 +1,6 @@
 import { MillraceError, type ModelDescription, type Settings } from '@millrace/shared';
 import type { ModelDirectory } from '../../inference/model-directory.js';
+import { requireTexts } from '../limits.js';
 
 /**
  * The model of addresses that name none: that of the setting `teiModel`, or the first text-embedding model of
@@ -20,12 +21,4 @@ export function unnamedModel(
     'No text-embedding model is served here. Set MILLRACE_TEI_MODEL to the name of one.',
     { field: 'model' },
   );
-}
-
-/** @throws MillraceError `invalid_input` unless the model makes embeddings of texts. */
-export function requireTexts(model: ModelDescription): ModelDescription {
-  if (model.task === 'text-embedding') return model;
-  throw new MillraceError('invalid_input', `Model ${model.name} makes no embeddings of texts.`, {
-    field: 'model',
-  });
 }
