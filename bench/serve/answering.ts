@@ -12,6 +12,7 @@ import type { Idempotency } from '#gateway/idempotency/idempotency.js';
 import type { ModelDirectory } from '#gateway/inference/model-directory.js';
 import { StatisticsBook } from '#gateway/inference/model-statistics.js';
 import type { InferRequest, InferResult } from '#gateway/inference/request.js';
+import { answeringOnce } from '#gateway/protocols/answer-once.js';
 import { answering } from '#gateway/protocols/answering.js';
 import { doorOf } from '#gateway/protocols/door-of.js';
 import type { DoorParts } from '#gateway/protocols/door-parts.js';
@@ -34,7 +35,7 @@ export async function readyGateway(): Promise<number> {
     keyed: authenticate(keys),
     faults: () => [],
     // The bench names none of its requests.
-    answer: answering(async (request) => readyResult(request), {} as Idempotency, clock),
+    answer: answering(answeringOnce(async (request) => readyResult(request), {} as Idempotency, clock)),
     // The door asks its directory for nothing else.
     directory: { resolve: () => IDENTITY } as unknown as ModelDirectory,
   };

@@ -8,6 +8,8 @@ export interface Ready {
   type: 'ready';
   url: string;
   port?: number;
+  /** Where a gateway serves gRPC, as HOST:PORT. */
+  grpc?: { address: string; port: number };
   models?: ModelDescription[];
 }
 

@@ -21,7 +21,7 @@ import { dashboardRouter } from './dashboard/router.js';
 import { authenticate, createApp } from './http/app.js';
 import { BodyBytes } from './http/body.js';
 import { Compression } from './http/compression.js';
-import { limitConnections } from './http/connection-limit.js';
+import { limitConnections, refuseInHttp } from './http/connection-limit.js';
 import { GatewayState, gatewayFaults, readinessCheck } from './http/health.js';
 import { metricsRoute } from './http/metrics-route.js';
 import { drainServer, isLoopback, listen, portOf, requireSafeBind } from './http/server.js';
@@ -41,8 +41,10 @@ import { Recovery } from './inference/recovery.js';
 import { ReplyChannel } from './inference/reply-channel.js';
 import { ReplyStore } from './inference/reply-store.js';
 import { ReplyWaiter } from './inference/reply-waiter.js';
+import { answeringOnce } from './protocols/answer-once.js';
 import { answering } from './protocols/answering.js';
 import { doorOf } from './protocols/door-of.js';
+import { openGrpc } from './protocols/grpc/server.js';
 import { modelsRouter } from './protocols/models/router.js';
 import { nativeErrors } from './protocols/native/problem.js';
 import { nativeRouter } from './protocols/native/router.js';
@@ -60,6 +62,8 @@ export interface Gateway {
   readonly port: number;
   /** The unix socket that it serves at too, or empty. */
   readonly socketPath: string;
+  /** Where gRPC is served, as HOST:PORT; absent where it is off. */
+  readonly grpc?: { address: string; port: number };
   /** Drains: waiting clients get their answers within `graceMs`, then everything is released. */
   close(): Promise<void>;
 }
@@ -152,7 +156,7 @@ async function start(
   const records = new IdempotencyRecords(redis, link, settings.idempotencyKeepMs);
   const idempotency = new Idempotency(records, clock, metrics, logger);
   releasers.push(() => idempotency.stop());
-  const answer = answering(infer, idempotency, clock);
+  const answerOnce = answeringOnce(infer, idempotency, clock);
 
   const bodies = new BodyBytes(settings.maxQueuedBytes);
   const faults = gatewayFaults(state, producer, directory, replies, loop);
@@ -160,12 +164,13 @@ async function start(
     clock,
     directory,
     bodies,
-    answer,
+    answer: answering(answerOnce),
     statistics,
     settings,
     faults,
     keyed: authenticate(keys, 'infer'),
   };
+  const readiness = readinessCheck(faults, directory);
   const app = createApp({
     clock,
     logger,
@@ -178,8 +183,7 @@ async function start(
     corsOrigins: settings.corsOrigins,
     keys,
     doorOf,
-    health: healthRouter(clock, readinessCheck(faults, directory)),
-
+    health: healthRouter(clock, readiness),
     dashboard: {
       path: DASHBOARD_PATH,
       router: dashboardRouter(
@@ -206,7 +210,7 @@ async function start(
     server.close();
   });
   answerUnreadable(server, nativeErrors);
-  limitConnections(server, settings.maxConnections, nativeErrors, metrics);
+  limitConnections(server, settings.maxConnections, metrics, refuseInHttp(nativeErrors));
   releasers.push(() => server.closeAllConnections());
   const { socketPath, socketMode } = settings;
   const beside = socketPath ? await listenOnSocket(server, socketPath, socketMode) : undefined;
@@ -214,7 +218,21 @@ async function start(
     beside?.close();
   });
   const port = portOf(server);
-  logger.info({ id, host: settings.host, port }, 'gateway serves');
+  const grpc = await openGrpc({
+    clock,
+    logger,
+    metrics,
+    state,
+    keys,
+    bodies,
+    directory,
+    statistics,
+    answerOnce,
+    readiness,
+    settings,
+  });
+  if (grpc) releasers.push(() => grpc.close());
+  logger.info({ id, host: settings.host, port, grpcPort: grpc?.port }, 'gateway serves');
 
   const giveUp = (): void => {
     const error = new MillraceError('shutting_down', undefined, { retryAfterSeconds: 1 });
@@ -222,7 +240,10 @@ async function start(
     idempotency.failAll(error);
   };
   const close = async (): Promise<void> => {
-    await drainServer(server, { state, beside, graceMs: settings.graceMs, giveUp });
+    await Promise.all([
+      drainServer(server, { state, beside, graceMs: settings.graceMs, giveUp }),
+      grpc?.drain(settings.graceMs),
+    ]);
     await releasers.release();
     logger.info({ id }, 'gateway closed');
   };
@@ -232,7 +253,8 @@ async function start(
     host: settings.host,
     port,
     socketPath,
-    url: urlOf(settings.host, port),
+    url: `http://${addressOf(settings.host, port)}`,
+    ...(grpc ? { grpc: { address: addressOf(settings.host, grpc.port), port: grpc.port } } : {}),
     close: () => {
       closed ??= close();
       return closed;
@@ -241,7 +263,7 @@ async function start(
 }
 
 /** An address a person can paste: a wildcard address is reached through loopback. */
-function urlOf(host: string, port: number): string {
+function addressOf(host: string, port: number): string {
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+  return `${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }

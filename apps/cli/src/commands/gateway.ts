@@ -1,3 +1,4 @@
+import type { Gateway } from '@millrace/gateway';
 import { createLogger, readKeyEntries, type Settings, StartupError } from '@millrace/shared';
 import type { Host } from '../host.js';
 import { loadGateway } from '../peers.js';
@@ -8,15 +9,22 @@ export async function runGateway(settings: Settings, host: Host): Promise<number
   requireRedisUrl(settings, 'gateway');
   const { startGateway } = await loadGateway();
   const gateway = await startGateway(settings, createLogger(settings.logLevel, { process: 'gateway' }));
-  if (host.parent) host.parent.tell({ type: 'ready', url: gateway.url, port: gateway.port });
-  else {
+  if (host.parent) {
+    const { url, port, grpc } = gateway;
+    host.parent.tell({ type: 'ready', url, port, ...(grpc ? { grpc } : {}) });
+  } else {
     host.say(
-      `Gateway ${gateway.id} serves ${gateway.url}${gateway.socketPath && ` and ${gateway.socketPath}`}. ${dashboardLine(gateway.url, settings)} Stop it with Ctrl-C.`,
+      `Gateway ${gateway.id} serves ${places(gateway)}. ${dashboardLine(gateway.url, settings)} Stop it with Ctrl-C.`,
     );
   }
   await untilAborted(host.stop.asked);
   await gateway.close();
   return 0;
+}
+
+function places({ url, socketPath, grpc }: Gateway): string {
+  const http = socketPath ? `${url} and ${socketPath}` : url;
+  return grpc ? `${http}, gRPC on ${grpc.address}` : http;
 }
 
 function dashboardLine(url: string, { dashboardPassword, apiKeys }: Settings): string {

@@ -10,13 +10,17 @@ const POLL_MS = 100;
  * Makes sure that a port can be had before anything slow is done.
  * @throws StartupError saying why not.
  */
-export async function checkPort(host: string, port: number): Promise<void> {
+export async function checkPort(
+  host: string,
+  port: number,
+  flag: 'port' | 'grpc-port' = 'port',
+): Promise<void> {
   if (port === 0) return;
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
     const fault = await tryPort(host, port);
     if (!fault) return;
-    if (fault.code !== 'EADDRINUSE' || performance.now() > deadline) throw refusal(host, port, fault);
+    if (fault.code !== 'EADDRINUSE' || performance.now() > deadline) throw refusal(host, port, flag, fault);
     await sleep(POLL_MS);
   }
 }
@@ -31,19 +35,19 @@ async function tryPort(host: string, port: number): Promise<NodeJS.ErrnoExceptio
   return fault;
 }
 
-function refusal(host: string, port: number, cause: NodeJS.ErrnoException): StartupError {
+function refusal(host: string, port: number, flag: string, cause: NodeJS.ErrnoException): StartupError {
   const next = port < 65_535 ? port + 1 : port - 1;
   switch (cause.code) {
     case 'EADDRINUSE':
       return new StartupError(
         `Port ${port} on ${host} is taken by another program.`,
-        `Stop that program, or choose another port with --port ${next} (or PORT=${next}).`,
+        `Stop that program, or choose another port with --${flag} ${next}${flag === 'port' ? ` (or PORT=${next})` : ''}.`,
         { cause },
       );
     case 'EACCES':
       return new StartupError(
         `Port ${port} needs rights that this user does not have.`,
-        'Choose one from 1024 up with --port.',
+        `Choose one from 1024 up with --${flag}.`,
         { cause },
       );
     default:

@@ -28,12 +28,21 @@ describe('what a start ends with', () => {
   it('says what is served, where, and how to log in', () => {
     const settings = loadSettings({ MILLRACE_DASHBOARD_PASSWORD: 'secret' });
     const url = 'http://127.0.0.1:8080';
-    const served = { url, models: [TEXT, PLAIN], workerUrls: WORKERS, settings, passwordFile: 'kept/here' };
+    const grpc = '127.0.0.1:8001';
+    const served = {
+      url,
+      grpc,
+      models: [TEXT, PLAIN],
+      workerUrls: WORKERS,
+      settings,
+      passwordFile: 'kept/here',
+    };
     const lines = summary(served);
     const text = lines.join('\n');
     expect(text).to.contain('Millrace serves http://127.0.0.1:8080');
     expect(text).to.contain('sentences  text-embedding: text BYTES[*] -> embedding FP32[*,384]');
     expect(text).to.contain('plain      tensor: a INT64[*,2], b BOOL[*,*] (optional) -> ');
+    expect(lines).to.include('gRPC       127.0.0.1:8001');
     expect(lines).to.include('Dashboard  http://127.0.0.1:8080/dashboard');
     expect(lines.map((line) => line.trim())).to.include.members([
       'user admin',

@@ -5,6 +5,8 @@ const MOST_TENSORS = 2;
 
 export interface Served {
   url: string;
+  /** HOST:PORT; absent where gRPC is off. */
+  grpc?: string;
   models: ModelDescription[];
   /** Where each worker's health and metrics are. */
   workerUrls: string[];
@@ -14,7 +16,7 @@ export interface Served {
 }
 
 /** What a person reads when everything is ready. */
-export function summary({ url, models, workerUrls, settings, passwordFile }: Served): string[] {
+export function summary({ url, grpc, models, workerUrls, settings, passwordFile }: Served): string[] {
   const width = Math.max(...models.map(({ name }) => name.length));
   const [first] = models;
   return [
@@ -26,6 +28,7 @@ export function summary({ url, models, workerUrls, settings, passwordFile }: Ser
     ...(settings.socketPath
       ? [`Socket     ${settings.socketPath}`, `           ${socketLine(settings.socketPath)}`]
       : []),
+    ...(grpc ? [`gRPC       ${grpc}`] : []),
     `Dashboard  ${url}/dashboard`,
     // Lines of their own: a password that a terminal breaks in two can't be copied.
     '           user admin',

@@ -58,6 +58,7 @@ async function makeReady(given: Settings, host: Host, releasers: Releasers): Pro
   releasers.push(() => lock.release());
   host.stop.asked.addEventListener('abort', () => lock.stopping());
   await checkPort(given.host, given.port);
+  if (typeof given.grpcPort === 'number') await checkPort(given.host, given.grpcPort, 'grpc-port');
   const redisUrl = await reachRedis(given, host, releasers);
   const dashboardPassword = given.dashboardPassword || (await keptPassword(given.dataDir, PASSWORD_FILE));
   return { ...given, redisUrl, dashboardPassword };
@@ -101,7 +102,7 @@ async function startChildren(
   settings: Settings,
   host: Host,
   releasers: Releasers,
-): Promise<{ url: string; models: ModelDescription[]; workerUrls: string[] }> {
+): Promise<{ url: string; grpc?: string; models: ModelDescription[]; workerUrls: string[] }> {
   const env = { ...host.env, ...settingsToEnv(settings) };
   const progress = openProgress(host);
   releasers.push(progress.close);
@@ -126,9 +127,12 @@ async function startChildren(
   releasers.push(async () => {
     await Promise.all(workers.map((worker) => worker.stop(settings.graceMs)));
   });
-  // A free port, once found, is what the gateway comes back to after a crash.
-  let port = settings.port;
-  const gateway = supervise('gateway', 'gateway', () => ({ MILLRACE_PORT: String(port) }));
+  // Free ports, once found, are what the gateway comes back to after a crash.
+  let { port, grpcPort } = settings;
+  const gateway = supervise('gateway', 'gateway', () => ({
+    MILLRACE_PORT: String(port),
+    MILLRACE_GRPC_PORT: String(grpcPort),
+  }));
   releasers.push(() => gateway.stop(settings.graceMs));
   // Ctrl-C reaches every process of a terminal at once: one that is still starting ends before it is told to.
   host.stop.asked.addEventListener('abort', () => {
@@ -141,6 +145,7 @@ async function startChildren(
 
   const gatewayStarts = gateway.start().then((ready) => {
     port = ready.port ?? port;
+    grpcPort = ready.grpc?.port ?? grpcPort;
     return ready;
   });
   const [gatewayReady, ...workersReady] = await Promise.all([
@@ -151,6 +156,7 @@ async function startChildren(
   await untilGatewayReady(gatewayReady.url, host.stop.asked);
   return {
     url: gatewayReady.url,
+    ...(gatewayReady.grpc ? { grpc: gatewayReady.grpc.address } : {}),
     models: workersReady[0]?.models ?? [],
     workerUrls: workersReady.map((ready) => ready.url),
   };

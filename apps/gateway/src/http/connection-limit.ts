@@ -1,5 +1,4 @@
-import type { Server } from 'node:http';
-import type { Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
 import { type GatewayMetrics, MillraceError } from '@millrace/shared';
 import type { DoorErrors } from './context.js';
 import { endWith } from './unreadable.js';
@@ -7,24 +6,28 @@ import { endWith } from './unreadable.js';
 /** Connections that may be told at once why they are refused; the system closes those beyond. */
 const MOST_REFUSALS = 1000;
 
-/** Counts a server's connections, and refuses those beyond `most` with an answer that says so. */
-export function limitConnections(
-  server: Server,
-  most: number,
-  door: DoorErrors,
-  metrics: Pick<GatewayMetrics, 'connections' | 'connectionsRefused'>,
-): void {
-  let open = 0;
-  const refuse = (socket: Socket): void => {
-    metrics.connectionsRefused.inc();
+/** Refuses a connection of HTTP with an answer that says so. */
+export function refuseInHttp(door: DoorErrors): (socket: Socket) => void {
+  return (socket) => {
     // What it sends is read and dropped: unread, it would take the answer with it.
     socket.on('error', () => undefined).resume();
     endWith(socket, new MillraceError('too_many_connections', undefined, { retryAfterSeconds: 1 }), door);
   };
+}
+
+/** Counts a server's connections, and refuses those beyond `most`. */
+export function limitConnections(
+  server: Server,
+  most: number,
+  metrics: Pick<GatewayMetrics, 'connections' | 'connectionsRefused'>,
+  refuse: (socket: Socket) => void,
+): void {
+  let open = 0;
   const serve = server.listeners('connection') as ((this: Server, socket: Socket) => void)[];
   server.removeAllListeners('connection');
   server.on('connection', (socket) => {
     if (open >= most) {
+      metrics.connectionsRefused.inc();
       refuse(socket);
       return;
     }

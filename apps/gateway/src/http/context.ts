@@ -37,28 +37,17 @@ export class RequestContext {
   readonly door: DoorErrors;
   /** The client's own id, its `X-Request-Id`, where it can be said again; it names nothing inside. */
   readonly clientId: string | undefined;
-  readonly sending: Sending;
   tenant = ANONYMOUS;
   /** A known model's name, or empty: names that clients invent never become metric labels. */
   model = '';
   /** The error that was answered, if one was. */
   error: MillraceError | undefined;
-  /** Headers of every answer, name and value in turn; a page sets its own. */
-  securityHeaders: readonly string[] = API_HEADERS;
   readonly gone = new ClientGone();
-  readonly #state: GatewayState;
 
-  constructor(
-    received: number,
-    door: DoorErrors,
-    clientId: string | string[] | undefined,
-    { state, sending }: Pick<ContextOptions, 'state' | 'sending'>,
-  ) {
+  constructor(received: number, door: DoorErrors, clientId: string | string[] | undefined) {
     this.received = received;
     this.door = door;
     this.clientId = typeof clientId === 'string' && CLIENT_ID.test(clientId) ? clientId : undefined;
-    this.sending = sending;
-    this.#state = state;
   }
 
   /** The client's id if it has one, and ours, name and value in turn. */
@@ -67,6 +56,25 @@ export class RequestContext {
     if (clientId === undefined) return ['X-Request-Id', requestId];
     return ['X-Request-Id', clientId, 'X-Millrace-Request-Id', requestId];
   }
+}
+
+/** The same of a request of HTTP. */
+export class HttpContext extends RequestContext {
+  readonly sending: Sending;
+  /** Headers of every answer, name and value in turn; a page sets its own. */
+  securityHeaders: readonly string[] = API_HEADERS;
+  readonly #state: GatewayState;
+
+  constructor(
+    received: number,
+    door: DoorErrors,
+    clientId: string | string[] | undefined,
+    { state, sending }: Pick<ContextOptions, 'state' | 'sending'>,
+  ) {
+    super(received, door, clientId);
+    this.sending = sending;
+    this.#state = state;
+  }
 
   /** A connection that is kept open would bring its next request to a gateway that is going away. */
   get closesConnection(): boolean {
@@ -74,15 +82,38 @@ export class RequestContext {
   }
 }
 
-export function contextOf(res: Response): RequestContext {
-  return res.locals.context as RequestContext;
+export function contextOf(res: Response): HttpContext {
+  return res.locals.context as HttpContext;
 }
 
-export interface ContextOptions {
-  state: GatewayState;
+/** What is written down of every request. */
+export interface RecordParts {
   clock: RedisClock;
   metrics: GatewayMetrics;
   logger: Logger;
+}
+
+/**
+ * Counts and logs how a request ended.
+ * @param method as its protocol names it.
+ * @param status of HTTP, at every door; 499 for a client that went away.
+ */
+export function recordEnd(
+  { clock, metrics, logger }: RecordParts,
+  context: RequestContext,
+  method: string,
+  status: number,
+): void {
+  const { model, door, error, requestId, clientId, tenant } = context;
+  const ms = clock.now() - context.received;
+  metrics.requests.inc({ model, door: door.name, status: String(status) });
+  metrics.requestSeconds.observe({ model, door: door.name }, ms / 1000);
+  if (error) metrics.errors.inc({ model, code: error.code });
+  logger.info({ requestId, clientId, method, model, status, ms, tenant, code: error?.code }, 'request');
+}
+
+export interface ContextOptions extends RecordParts {
+  state: GatewayState;
   sending: Sending;
   /** The door that answers for a path, errors included. */
   doorOf(path: string): DoorErrors;
@@ -90,25 +121,16 @@ export interface ContextOptions {
 
 /** The first handler of all: gives each request its id and context, and counts and logs how it ended. */
 export function requestContext(options: ContextOptions): RequestHandler {
-  const { clock, metrics, logger, state, doorOf } = options;
+  const { clock, state, doorOf } = options;
   return (req, res, next) => {
-    const context = new RequestContext(clock.now(), doorOf(req.path), req.headers['x-request-id'], options);
+    const context = new HttpContext(clock.now(), doorOf(req.path), req.headers['x-request-id'], options);
     res.locals.context = context;
     state.enter();
     // Express closes `req` right after its body was read: only `res` tells of a client that went away.
     res.on('close', () => {
       state.leave();
       if (!res.writableEnded) context.gone.tell();
-      const ms = clock.now() - context.received;
-      const { model, door, error, requestId, clientId, tenant } = context;
-      const status = res.writableEnded ? res.statusCode : 499;
-      metrics.requests.inc({ model, door: door.name, status: String(status) });
-      metrics.requestSeconds.observe({ model, door: door.name }, ms / 1000);
-      if (error) metrics.errors.inc({ model, code: error.code });
-      logger.info(
-        { requestId, clientId, method: req.method, model, status, ms, tenant, code: error?.code },
-        'request',
-      );
+      recordEnd(options, context, req.method, res.writableEnded ? res.statusCode : 499);
     });
     if (req.rawHeaders.length > 2 * MAX_HEADERS) {
       res.setHeader('Connection', 'close');

@@ -5,13 +5,24 @@ import { ACCEPTED_CODINGS } from './inflate.js';
 import { type Answer, respond, respondNothing, timingsOf } from './respond.js';
 
 /** Anything thrown as an error with a code. What is not ours says nothing to the client. */
-function toMillraceError(thrown: unknown): MillraceError {
+export function toMillraceError(thrown: unknown): MillraceError {
   if (thrown instanceof MillraceError) return thrown;
   // Express throws these for a path that is not valid percent-encoding.
   if (thrown instanceof URIError) {
     return new MillraceError('invalid_input', 'The path is not valid percent-encoding.', { field: 'path' });
   }
   return new MillraceError('internal', undefined, {}, { cause: thrown });
+}
+
+/** Notes an error that is about to be answered; what is the server's fault goes into the log. */
+export function noteError(error: MillraceError, context: RequestContext, logger: Logger): void {
+  context.error = error;
+  const { status, fault } = error.spec;
+  if (fault !== 'server') return;
+  const log = { err: error, requestId: context.requestId, model: context.model };
+  // Redis away is told once, when it goes: a line for every request it costs would flood the log.
+  if (status === 503) logger.debug(log, 'request refused');
+  else logger.error(log, 'request failed');
 }
 
 /** An error as the door that its request took writes it. */
@@ -28,14 +39,7 @@ export function errorHandler(clock: RedisClock, logger: Logger): ErrorRequestHan
   return (thrown: unknown, _req, res, _next) => {
     const context = contextOf(res);
     const error = toMillraceError(thrown);
-    context.error = error;
-    const { status, fault } = error.spec;
-    if (fault === 'server') {
-      const log = { err: error, requestId: context.requestId, model: context.model };
-      // Redis away is told once, when it goes: a line for every request it costs would flood the log.
-      if (status === 503) logger.debug(log, 'request refused');
-      else logger.error(log, 'request failed');
-    }
+    noteError(error, context, logger);
     if (res.headersSent) {
       res.destroy();
       return;

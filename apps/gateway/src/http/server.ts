@@ -12,7 +12,7 @@ import { bareAnswer } from './unreadable.js';
 const CHECK_MS = 5_000;
 const SLASH = 0x2f;
 /** How long the listener stays open after readiness failed, in ms. */
-const TURN_AWAY_MS = 200;
+export const TURN_AWAY_MS = 200;
 /** How long idle connections stay open after the listener closed, in ms, and no longer than an eighth of the grace. */
 const IDLE_MS = 2000;
 
@@ -125,25 +125,31 @@ export async function drainServer(
   await state.untilIdle(TURN_AWAY_MS);
 }
 
-function refusal(error: NodeJS.ErrnoException, host: string, port: number): StartupError {
+/** Why an address can't be listened on, and what to do; `flag` sets its port. */
+export function refusal(
+  error: NodeJS.ErrnoException,
+  host: string,
+  port: number,
+  flag: 'port' | 'grpc-port' = 'port',
+): StartupError {
   const at = `${host}:${port}`;
   if (error.code === 'EADDRINUSE') {
     return new StartupError(
       `Port ${port} on ${host} is already in use.`,
-      'Choose another with --port (or PORT), or stop what listens there.',
+      `Choose another with --${flag}, or stop what listens there.`,
       { cause: error },
     );
   }
   if (error.code === 'EACCES') {
     return new StartupError(
       `Listening on ${at} is not permitted.`,
-      'Choose a port from 1024 up with --port.',
+      `Choose a port from 1024 up with --${flag}.`,
       {
         cause: error,
       },
     );
   }
-  return new StartupError(`Can't listen on ${at}: ${error.message}.`, 'Check --host and --port.', {
+  return new StartupError(`Can't listen on ${at}: ${error.message}.`, `Check --host and --${flag}.`, {
     cause: error,
   });
 }

@@ -14,6 +14,11 @@ export function whole(min: number, max?: number) {
 
 export const port = whole(0, 65_535);
 
+/** A port, or a word for letting Millrace choose, or for none. */
+export const portOrWord = z.union([z.enum(['auto', 'off']), port], {
+  error: 'must be auto, off or a port from 0 to 65535',
+});
+
 export const flag = z
   .union([z.boolean(), z.enum(['true', 'false', '1', '0', ''])], { error: 'must be true or false' })
   .transform((value) => value === true || value === 'true' || value === '1');

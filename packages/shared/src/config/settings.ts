@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import type { z } from 'zod';
-import { choice, flag, keyEntries, names, origins, port, text, whole } from './kinds.js';
+import { choice, flag, keyEntries, names, origins, port, portOrWord, text, whole } from './kinds.js';
 import type { SettingSpec } from './spec.js';
 
 export type { SettingSpec };
@@ -79,6 +79,13 @@ export const SETTINGS = {
     help: 'Port the gateway listens on; 0 takes a free one.',
     schema: port.default(8080),
   },
+  grpcPort: {
+    env: 'MILLRACE_GRPC_PORT',
+    flag: 'grpc-port',
+    of: 'gateway',
+    help: 'Port the gateway serves gRPC on, at the same address. auto: 8001 where that is free, else any (any at once where --port is 0); 0: a free one; off: none. Set it where clients or other machines must know it.',
+    schema: portOrWord.default('auto'),
+  },
   apiKeys: {
     env: 'MILLRACE_API_KEYS',
     flag: 'api-keys',
@@ -112,7 +119,7 @@ export const SETTINGS = {
     env: 'MILLRACE_MAX_CONNECTIONS',
     flag: 'max-connections',
     of: 'gateway',
-    help: 'Open HTTP connections of one gateway; more are answered 503 with Retry-After and closed. An idle one takes about 20 KB and a file descriptor.',
+    help: 'Open HTTP connections of one gateway; more are answered 503 with Retry-After and closed. As many again may be open for gRPC. An idle one takes about 20 KB and a file descriptor.',
     schema: whole(1).default(10_000),
   },
   headersTimeoutMs: {

@@ -80,12 +80,12 @@ export function gatewayMetrics() {
     }),
     connections: new Gauge({
       name: 'millrace_gateway_connections',
-      help: 'Open HTTP connections.',
+      help: 'Open connections, HTTP and gRPC.',
       registers,
     }),
     connectionsRefused: new Counter({
       name: 'millrace_gateway_connections_refused_total',
-      help: 'HTTP connections refused because there were as many as may be.',
+      help: 'Connections refused because there were as many as may be.',
       registers,
     }),
     unreadBytes: new Gauge({
