@@ -53,7 +53,7 @@ export interface StreamAnswer {
 }
 
 /** The service of a file in proto/, as the library's own loader reads it. */
-export function serviceOf(file: string, name: string): ServiceDefinition {
+function serviceOf(file: string, name: string): ServiceDefinition {
   const path = fileURLToPath(new URL(file, PROTO));
   return loadSync(path, { keepCase: true, longs: Number, enums: String, defaults: true, oneofs: false })[
     name
@@ -61,7 +61,6 @@ export function serviceOf(file: string, name: string): ServiceDefinition {
 }
 
 export const INFERENCE = serviceOf('grpc_service.proto', 'inference.GRPCInferenceService');
-export const HEALTH = serviceOf('health.proto', 'grpc.health.v1.Health');
 
 /** Answer of a unary call and the metadata behind it, or the status that it failed with. */
 export interface UnaryAnswer<Body> {
