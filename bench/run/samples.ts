@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 
 /** One value over time. */
 export interface Series {
@@ -46,8 +46,19 @@ export class Sampler {
 }
 
 /** Resident memory in MB. @throws Error when the process is gone. */
-export function residentMb(pid: number): number {
-  const kb = /^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+export const residentMb = (pid: number): number => statusMb(pid, 'VmRSS');
+
+/** The most that it ever was, or has been since {@link forgetPeak}. @throws Error when the process is gone. */
+export const peakMb = (pid: number): number => statusMb(pid, 'VmHWM');
+
+/** Lets the system count a process's highest memory anew. */
+export function forgetPeak(pid: number): void {
+  writeFileSync(`/proc/${pid}/clear_refs`, '5');
+}
+
+function statusMb(pid: number, field: string): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const kb = new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)?.[1];
   if (kb === undefined) throw new Error(`process ${pid} has ended`);
   return Number(kb) / 1024;
 }

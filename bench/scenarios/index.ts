@@ -1,5 +1,6 @@
 import type { Scenario } from '../run/scenario.js';
 import { batchingOnOff } from './batching-on-off.js';
+import { binaryVsJson } from './binary-vs-json.js';
 import { cold } from './cold.js';
 import { connections } from './connections.js';
 import { depth } from './depth.js';
@@ -23,6 +24,7 @@ export const SCENARIOS: readonly Scenario[] = [
   int8VsFp32,
   peers,
   overhead,
+  binaryVsJson,
   lone,
   slo,
   depth,

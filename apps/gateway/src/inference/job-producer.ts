@@ -10,6 +10,7 @@ import {
 } from '@millrace/shared';
 import { type JobsOptions, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
+import { writeValue } from './large-values.js';
 import type { PlannedJob } from './parts.js';
 
 /** How long a side payload outlives its part's deadline, in ms. */
@@ -79,7 +80,7 @@ export class JobProducer {
     for (const { sidePayload, data } of parts) {
       if (!sidePayload) continue;
       const lifeMs = Math.max(0, data.deadlineAt - this.#clock.now()) + PAYLOAD_MARGIN_MS;
-      await this.#redis.set(sidePayload.key, sidePayload.frame, 'PX', Math.ceil(lifeMs));
+      await writeValue(this.#redis, sidePayload.key, sidePayload.pieces, Math.ceil(lifeMs));
     }
     const data: JobData = {
       v: CONTRACT_VERSION,

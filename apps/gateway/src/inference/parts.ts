@@ -1,5 +1,5 @@
 import {
-  encodeFrame,
+  framePieces,
   MAX_INLINE_BYTES,
   type ModelDescription,
   type Part,
@@ -9,6 +9,12 @@ import {
 } from '@millrace/shared';
 import type { InferRequest } from './request.js';
 
+/** An input frame that lies in Redis beside its job: its pieces are views of the request's body. */
+export interface SidePayload {
+  key: string;
+  pieces: readonly Buffer[];
+}
+
 /** One part of a request, ready to be enqueued, and to be enqueued again should Redis forget it. */
 export interface PlannedPart {
   firstItem: number;
@@ -16,7 +22,7 @@ export interface PlannedPart {
   model: ModelDescription;
   data: Part;
   /** Input tensors that are too large to travel inside the job. */
-  sidePayload?: { key: string; frame: Buffer };
+  sidePayload?: SidePayload;
   /** Bytes of the input frame. */
   bytes: number;
   /** The job it travels in, once that is decided. */
@@ -58,8 +64,9 @@ function planPart(
   const { requestId, model } = request;
   const whole = count === request.itemCount;
   const inputs = whole ? request.inputs : request.inputs.map((t) => sliceTensor(t, firstItem, count));
-  const frame = encodeFrame({}, inputs);
-  const inline = frame.byteLength <= MAX_INLINE_BYTES;
+  const pieces = framePieces({}, inputs);
+  const bytes = pieces.reduce((sum, piece) => sum + piece.byteLength, 0);
+  const inline = bytes <= MAX_INLINE_BYTES;
   const key = payloadKey(options.queue, requestId, firstItem);
   const data: Part = {
     requestId,
@@ -75,14 +82,14 @@ function planPart(
     parameters: request.parameters,
     ...(request.traceparent === undefined ? {} : { traceparent: request.traceparent }),
     stamps: { received: request.stamps.received, enqueued: options.now },
-    payload: inline ? { inline: frame.toString('base64') } : { key, bytes: frame.byteLength },
+    payload: inline ? { inline: Buffer.concat(pieces, bytes).toString('base64') } : { key, bytes },
   };
   return {
     firstItem,
     count,
     model,
     data,
-    bytes: frame.byteLength,
-    ...(inline ? {} : { sidePayload: { key, frame } }),
+    bytes,
+    ...(inline ? {} : { sidePayload: { key, pieces } }),
   };
 }

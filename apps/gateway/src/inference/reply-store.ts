@@ -9,6 +9,7 @@ import {
   replyKey,
 } from '@millrace/shared';
 import type { Redis } from 'ioredis';
+import { readValue } from './large-values.js';
 
 /** Keys in one command, so that a long list doesn't hold up Redis. */
 const CHUNK = 200;
@@ -41,6 +42,11 @@ export class ReplyStore {
       for (const value of await this.#redis.mgetBuffer(keys)) found.push(value ?? undefined);
     }
     return found;
+  }
+
+  /** One stored reply of any size; undefined where there is none, or where another is just taking its place. */
+  async readLarge(queue: string, { requestId, firstItem }: ReplyAddress): Promise<Buffer | undefined> {
+    return await readValue(this.#redis, replyKey(queue, requestId, firstItem));
   }
 
   /** Notes that a part's reply was received; its key goes with the next bulk. */

@@ -79,10 +79,15 @@ export class ReplyWaiter {
   acceptReference(address: ReplyAddress): void {
     const pending = this.#pending.get(address.requestId);
     if (!pending) return;
-    this.#fetch(pending.queue, [address]).catch((err: unknown) => {
-      // It is looked for again when the connection is back, and at the deadline.
-      this.#logger.warn({ err, requestId: address.requestId }, 'a large reply could not be fetched');
-    });
+    this.#store.readLarge(pending.queue, address).then(
+      (stored) => {
+        if (stored) this.accept(stored);
+      },
+      (err: unknown) => {
+        // It is looked for again when the connection is back, and at the deadline.
+        this.#logger.warn({ err, requestId: address.requestId }, 'a large reply could not be fetched');
+      },
+    );
   }
 
   /** Looks in the store for every reply that these requests still miss: messages can be lost, keys are not. */

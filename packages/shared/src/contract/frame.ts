@@ -27,8 +27,11 @@ export interface Frame<H> {
   tensors: Tensor[];
 }
 
-/** Encodes a header (any JSON object without a `tensors` key) and tensors. The tensors are copied once. */
-export function encodeFrame(header: object, tensors: readonly Tensor[]): Buffer {
+/**
+ * Encodes a header (any JSON object without a `tensors` key) and tensors, not copying these.
+ * @returns what lies one behind the other in the frame: its head, then each tensor's data.
+ */
+export function framePieces(header: object, tensors: readonly Tensor[]): Buffer[] {
   const entries: TensorEntry[] = tensors.map((t) => ({
     name: t.name,
     datatype: t.datatype,
@@ -37,18 +40,16 @@ export function encodeFrame(header: object, tensors: readonly Tensor[]): Buffer 
   }));
   const json = JSON.stringify({ ...header, tensors: entries });
   const jsonBytes = Buffer.byteLength(json);
-  let total = PREFIX_BYTES + jsonBytes;
-  for (const t of tensors) total += t.data.byteLength;
-  const frame = Buffer.allocUnsafe(total);
-  frame.writeUInt32LE(MAGIC, 0);
-  frame.writeUInt32LE(jsonBytes, 4);
-  frame.write(json, PREFIX_BYTES);
-  let at = PREFIX_BYTES + jsonBytes;
-  for (const t of tensors) {
-    frame.set(t.data, at);
-    at += t.data.byteLength;
-  }
-  return frame;
+  const head = Buffer.allocUnsafe(PREFIX_BYTES + jsonBytes);
+  head.writeUInt32LE(MAGIC, 0);
+  head.writeUInt32LE(jsonBytes, 4);
+  head.write(json, PREFIX_BYTES);
+  return [head, ...tensors.map(({ data }) => Buffer.from(data.buffer, data.byteOffset, data.byteLength))];
+}
+
+/** The same as one buffer; the tensors are copied once. */
+export function encodeFrame(header: object, tensors: readonly Tensor[]): Buffer {
+  return Buffer.concat(framePieces(header, tensors));
 }
 
 function corrupt(why: string): MillraceError {
