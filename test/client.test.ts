@@ -35,6 +35,20 @@ describe('the client, with a real server', () => {
     expect(model).to.equal(MINILM);
   });
 
+  it('embeds the same numbers that the native door says, exactly', async () => {
+    const { outputs } = await client.predict(MINILM, 'That is a happy person');
+    const one = await client.embed(MINILM, 'That is a happy person');
+    const [listed] = await client.embed(MINILM, ['That is a happy person', 'Today is a sunny day']);
+    expect(one).to.have.length(384);
+    // The native door rounds.
+    for (const [i, value] of one.entries()) {
+      expect(outputs[0]?.[i]).to.be.closeTo(value, 1e-5);
+      expect(listed?.[i]).to.be.closeTo(value, 1e-4);
+    }
+    const error = await failure(client.embed(MINILM, ['fine', '']));
+    expect(error).to.include({ status: 400, code: 'invalid_input' });
+  });
+
   it('sends and gets tensors in binary, every bit kept', async () => {
     const sent = {
       fp32: tensor('FP32', [0.1, -1e-30, 3.4e38, Number.NaN, -0, Number.POSITIVE_INFINITY], [2, 3]),
