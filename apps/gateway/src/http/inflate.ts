@@ -5,7 +5,7 @@ import { MillraceError } from '@millrace/shared';
 type Coding = 'gzip' | 'deflate';
 type Decoder = ReturnType<typeof createGunzip>;
 
-/** What `Content-Encoding` may name; brotli isn't here, since its decoder takes up to 16 MiB a body before it has any. */
+/** What `Content-Encoding` may name; brotli isn't here: its decoder keeps up to 16 MiB of the body a second time. */
 const CODINGS: Readonly<Record<string, Coding>> = { gzip: 'gzip', 'x-gzip': 'gzip', deflate: 'deflate' };
 /** The codings as `Accept-Encoding` lists them, which an answer says that refuses another. */
 export const ACCEPTED_CODINGS = 'gzip, deflate';

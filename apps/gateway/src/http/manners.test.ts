@@ -74,6 +74,8 @@ describe('manners of HTTP', () => {
       ['/v2/health/ready', 'HEAD, GET, OPTIONS'],
       ['/v1/models', 'HEAD, GET, OPTIONS'],
       ['/metrics', 'HEAD, GET, OPTIONS'],
+      ['/embed', 'POST, OPTIONS'],
+      ['/info', 'HEAD, GET, OPTIONS'],
     ] as const) {
       const response = await fetch(locked.url + path, { method: 'OPTIONS' });
       expect(response.status, path).to.equal(204);
