@@ -54,6 +54,17 @@ describe('what a start ends with', () => {
     expect(lines.slice(lines.indexOf('Try it:') + 2).filter((line) => line.length > 80)).to.deep.equal([]);
   });
 
+  it('shows how to ask through a unix socket, where there is one', () => {
+    const url = 'http://127.0.0.1:8080';
+    const served = { url, models: [TEXT], workerUrls: WORKERS, passwordFile: undefined };
+    const text = (flags: object): string =>
+      summary({ ...served, settings: loadSettings({}, flags) }).join('\n');
+    expect(text({ socketPath: "/run/it's" })).to.contain(
+      "curl -s --unix-socket '/run/it'\\''s' http://localhost/v2/health/ready",
+    );
+    expect(text({})).not.to.contain('ocket');
+  });
+
   it('does not repeat a password that the person set', () => {
     const settings = loadSettings({ MILLRACE_DASHBOARD_PASSWORD: 'secret' });
     const served = {

@@ -11,6 +11,12 @@ describe('settings', () => {
     expect(loadSettings({ PORT: '9000' }, { port: '9002' }).port).to.equal(9002);
   });
 
+  it('take origins as browsers write them, or all', () => {
+    const { corsOrigins } = loadSettings({ MILLRACE_CORS_ORIGINS: 'https://a.com, http://localhost:5173' });
+    expect(corsOrigins).to.deep.equal(['https://a.com', 'http://localhost:5173']);
+    expect(loadSettings({}, { corsOrigins: '*' }).corsOrigins).to.deep.equal(['*']);
+  });
+
   it('take an empty variable as absent', () => {
     expect(loadSettings({ MILLRACE_PORT: '', MILLRACE_DASHBOARD_ADMIN: '' }).port).to.equal(8080);
   });
@@ -31,6 +37,12 @@ describe('settings', () => {
     expect(refusal({ MILLRACE_WAIT_MS: 'soon' })).to.match(/but must be a whole number of at least 1\.$/);
     expect(refusal({ MILLRACE_DEVICE: 'tpu' })).to.match(/but must be cpu or cuda\.$/);
     expect(refusal({}, { logLevel: 'loud' })).to.match(/but must be trace, .*, error, fatal or silent\.$/);
+    for (const origins of ['app.example.com', 'https://a.com/', 'https://A.com', 'null', '*,https://a.com']) {
+      expect(refusal({}, { corsOrigins: origins })).to.match(
+        /but must be origins such as .*, or \* alone\.$/,
+      );
+    }
+    expect(refusal({}, { socketMode: '0o66' })).to.match(/but must be three octal digits such as 660\.$/);
     expect(refusal({}, { allowPublic: 'maybe' })).to.match(/but must be true or false\.$/);
     expect(refusal({}, { redisMaxMemory: 'plenty' })).to.match(/but must be a size such as 512mb\.$/);
   });
