@@ -2,6 +2,7 @@ import type { Door } from '../door.js';
 import { nativeDoor } from './native.js';
 import { openInferenceBinaryDoor } from './open-inference-binary.js';
 import { openInferenceJsonDoor } from './open-inference-json.js';
+import { teiDoor } from './tei.js';
 
 /** Every door, in the order of the table. */
-export const DOORS: readonly Door[] = [nativeDoor, openInferenceJsonDoor, openInferenceBinaryDoor];
+export const DOORS: readonly Door[] = [nativeDoor, openInferenceJsonDoor, openInferenceBinaryDoor, teiDoor];

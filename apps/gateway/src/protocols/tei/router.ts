@@ -54,18 +54,30 @@ export function teiRouter(parts: DoorParts): Router {
       await answer(req, res, write, { body, request, asked });
     };
   const health: RequestHandler = (req, res) => {
-    const model = modelOf(req, res);
     const [fault] = faults();
-    if (fault !== undefined || !directory.isServed(model)) {
+    if (fault !== undefined || !directory.isServed(modelOf(req, res))) {
       throw new MillraceError('no_worker', fault && `This gateway cannot serve: ${fault}.`);
     }
     const timings = timingsOf({}, contextOf(res).received, clock.now());
     respond(res, { status: 200, contentType: 'text/plain', body: '' }, timings);
   };
+  /** Asked without a key: it must not tell the models' names, as an error that looks for one does. */
+  const openHealth: RequestHandler = (req, res, next) => {
+    try {
+      health(req, res, next);
+    } catch {
+      throw new MillraceError('no_worker');
+    }
+  };
 
   const any = inferring(parseAny, writeAny);
-  // Other methods have other answers there.
-  router.post('/', keyed, any);
+  router
+    .route('/')
+    // A person's browser gets another answer than this door's.
+    .get((_req, _res, next) => next('route'))
+    .all(keyed)
+    .post(any)
+    .all(methodNotAllowed('GET', 'POST'));
   router.route(MODEL).all(keyed).post(any).all(methodNotAllowed('POST'));
   for (const base of ['', MODEL]) {
     const post = (path: string, handler: RequestHandler): void => {
@@ -86,7 +98,8 @@ export function teiRouter(parts: DoorParts): Router {
       .all(keyed)
       .get((req, res) => respondJson(res, 200, modelInfo(modelOf(req, res), settings), clock.now()))
       .all(methodNotAllowed('GET'));
-    router.route(`${base}/health`).get(health).all(methodNotAllowed('GET'));
   }
+  router.route('/health').get(openHealth).all(methodNotAllowed('GET'));
+  router.route(`${MODEL}/health`).all(keyed).get(health).all(methodNotAllowed('GET'));
   return router;
 }

@@ -1,5 +1,6 @@
 import type { ModelDescription } from '@millrace/shared';
 import { expect } from 'chai';
+import { makeApiKey } from '../../admission/api-keys.js';
 import type { Gateway } from '../../gateway.js';
 import { get, Harness, post } from '../../test-support/harness.js';
 import { identityModel, textModel } from '../../test-support/models.js';
@@ -156,6 +157,17 @@ describe("text-embeddings-inference's door", () => {
     }
   });
 
+  it('refuses more to tokenize or decode than an answer should hold', async () => {
+    for (const [path, body] of [
+      ['/tokenize', { inputs: Array(20).fill('x'.repeat(16_000)) }],
+      ['/decode', { ids: Array(20).fill(Array(16_000).fill(1)) }],
+    ] as const) {
+      const refused = await refusal(path, body);
+      expect(refused, path).to.deep.include({ status: 413, error_type: 'Validation' });
+      expect(refused.error).to.match(/bytes together/);
+    }
+  });
+
   it('says what cannot be had here', async () => {
     for (const path of ['/embed_all', '/embed_sparse', '/predict', '/rerank', `/models/${text}/rerank`]) {
       const refused = await refusal(path, { inputs: 'a' });
@@ -195,6 +207,22 @@ describe("text-embeddings-inference's door", () => {
     expect(Number(unhealthy.headers.get('retry-after'))).to.be.at.least(1);
   });
 
+  it('asks for a key but for /health, which tells no names', async () => {
+    const { entry, key } = makeApiKey('infers', ['infer']);
+    const keyed = await harness.gateway({ models: [text], teiModel: 'nope', apiKeys: [entry] });
+    const headers = { authorization: `Bearer ${key}` };
+    for (const path of ['/', '/embed', `/models/${text}/embed`, '/tokenize', '/decode', '/similarity']) {
+      expect((await post(keyed.url + path, { inputs: 'a' })).status, path).to.equal(401);
+    }
+    for (const path of ['/info', `/models/${text}/info`, `/models/${text}/health`]) {
+      expect((await get(keyed.url + path)).status, path).to.equal(401);
+    }
+    expect((await get(`${keyed.url}/models/${text}/info`, headers)).status).to.equal(200);
+    const health = await get<TeiError>(`${keyed.url}/health`);
+    expect(health.status).to.equal(503);
+    expect(health.body.error).not.to.include(text);
+  });
+
   it('does not pass over a model that may be the first text-embedding one', async () => {
     const waiting = await harness.gateway({ models: [uniqueName('absent'), text] });
     const { status, body } = await post<TeiError>(`${waiting.url}/embed`, { inputs: 'a' });
@@ -222,7 +250,9 @@ describe("text-embeddings-inference's door", () => {
   it('answers what is not an address or a method in its own shape', async () => {
     const method = await fetch(`${gateway.url}/embed`, { method: 'PUT' });
     expect(method.status).to.equal(405);
-    expect(method.headers.get('allow')).to.equal('POST');
+    expect(method.headers.get('allow')).to.include('POST');
+    expect((await fetch(`${gateway.url}/`, { method: 'PUT' })).status).to.equal(405);
+    expect((await fetch(`${gateway.url}/`, { method: 'OPTIONS' })).status).to.equal(204);
     expect((await method.json()) as TeiError).to.include({ error_type: 'Validation' });
     const unknown = await refusal('/models/nope/embed', { inputs: 'a' });
     expect(unknown).to.deep.include({ status: 404, error_type: 'Validation' });
