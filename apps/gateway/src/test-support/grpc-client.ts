@@ -3,6 +3,7 @@ import {
   type CallOptions,
   Client,
   type ClientDuplexStream,
+  type ClientReadableStream,
   credentials,
   Metadata,
   type ServiceDefinition,
@@ -61,6 +62,8 @@ function serviceOf(file: string, name: string): ServiceDefinition {
 }
 
 export const INFERENCE = serviceOf('grpc_service.proto', 'inference.GRPCInferenceService');
+
+export const HEALTH = serviceOf('health.proto', 'grpc.health.v1.Health');
 
 /** Answer of a unary call and the metadata behind it, or the status that it failed with. */
 export interface UnaryAnswer<Body> {
@@ -134,6 +137,19 @@ export class GrpcClient {
         else resolve(value as Buffer);
       });
     });
+  }
+
+  /** A call that its server answers many times. */
+  watch(service: ServiceDefinition, method: string, request: object): ClientReadableStream<unknown> {
+    const { path, requestSerialize, responseDeserialize } = definitionOf(service, method);
+    const call = this.client.makeServerStreamRequest(
+      path,
+      requestSerialize,
+      responseDeserialize,
+      request,
+      this.metadata,
+    );
+    return call.on('error', () => undefined);
   }
 
   stream(options: CallOptions = {}): InferStream {

@@ -21,6 +21,8 @@ type LibraryEnd = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
 /** A client that reads nothing of a waiting answer for this long, in ms, is cut off. */
 const UNREAD_MS = 10_000;
 const NGHTTP2_CANCEL = 8;
+/** How much earlier than by our clock a client may find its deadline over, in ms. */
+const DEADLINE_SLACK_MS = 100;
 
 export interface CallParts extends RecordParts {
   state: GatewayState;
@@ -196,9 +198,13 @@ export class Call {
     const { context, parts } = this;
     const gone = !this.#ended;
     this.#ended = true;
+    // A client that gives up at its deadline may be heard before ours has come.
+    if (gone && this.deadline - Date.now() < DEADLINE_SLACK_MS) {
+      context.error = new MillraceError('deadline_exceeded');
+    }
     if (gone) context.gone.tell();
     this.#handler?.over?.();
-    const status = gone ? 499 : (context.error?.spec.status ?? 200);
+    const status = gone && !context.error ? 499 : (context.error?.spec.status ?? 200);
     if (!this.#method.streams) {
       recordEnd(parts, context, this.path, status);
       parts.state.leave();

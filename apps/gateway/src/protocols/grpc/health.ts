@@ -1,7 +1,8 @@
 import { MillraceError } from '@millrace/shared';
 import type { ReadinessCheck } from '../../http/health.js';
-import type { Call, Method } from './call.js';
-import { codecsOf } from './definitions.js';
+import type { Call, CallHandler, Method } from './call.js';
+import { type Codec, codecsOf, decodeAsked } from './definitions.js';
+import type { OpenStreams } from './open-streams.js';
 import { operationsErrors } from './status.js';
 import { plain } from './unary.js';
 
@@ -13,35 +14,41 @@ const KNOWN = ['', 'inference.GRPCInferenceService'];
 const OPEN = { door: operationsErrors };
 
 /** The methods of `grpc.health.v1.Health` by their paths. */
-export function healthService(readiness: ReadinessCheck): [string, Method][] {
+export function healthService(readiness: ReadinessCheck, streams: OpenStreams): [string, Method][] {
   const codec = codecsOf('health.proto', 'grpc.health.v1.Health');
-  const statusOf = (service: unknown): string => {
-    if (!KNOWN.includes(String(service ?? ''))) return 'SERVICE_UNKNOWN';
+  const statusOf = (service: string): string => {
+    if (!KNOWN.includes(service)) return 'SERVICE_UNKNOWN';
     return readiness().ready ? 'SERVING' : 'NOT_SERVING';
   };
   const watch = codec('Watch');
   return [
-    plain(codec('Check'), OPEN, ({ service }) => {
-      const status = statusOf(service);
+    plain(codec('Check'), OPEN, ({ name }) => {
+      const status = statusOf(name);
       if (status !== 'SERVICE_UNKNOWN') return { status };
       throw new MillraceError('not_found', 'There is no such service here.', { field: 'service' });
     }),
-    [watch.path, { ...OPEN, streams: true, open: (call) => watching(call, watch, statusOf) }],
+    [watch.path, { ...OPEN, streams: true, open: (call) => watching(call, watch, statusOf, streams) }],
   ];
 }
 
 function watching(
   call: Call,
-  codec: ReturnType<ReturnType<typeof codecsOf>>,
-  statusOf: (service: unknown) => string,
-) {
+  codec: Codec,
+  statusOf: (service: string) => string,
+  streams: OpenStreams,
+): CallHandler {
   let timer: NodeJS.Timeout | undefined;
   let told: string | undefined;
-  return {
+  let look = (): void => undefined;
+  const stream = {
+    drain(): void {
+      look();
+      call.fail(new MillraceError('shutting_down', undefined, { retryAfterSeconds: 1 }));
+    },
     message(message: Buffer): void {
-      const { service } = codec.decode(message);
-      const look = (): void => {
-        const status = statusOf(service);
+      const { name } = decodeAsked(message);
+      look = (): void => {
+        const status = statusOf(name);
         if (status === told) return;
         told = status;
         call.send(codec.encode({ status }));
@@ -54,6 +61,11 @@ function watching(
       if (!timer)
         call.fail(new MillraceError('invalid_input', 'The message is missing.', { field: 'message' }));
     },
-    over: () => clearInterval(timer),
+    over(): void {
+      clearInterval(timer);
+      streams.delete(stream);
+    },
   };
+  streams.add(stream);
+  return stream;
 }

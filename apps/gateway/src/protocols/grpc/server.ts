@@ -1,12 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  type ConnectionInjector,
-  Server as GrpcServer,
-  ServerCredentials,
-  type ServiceDefinition,
-} from '@grpc/grpc-js';
+import { Server as GrpcServer, ServerCredentials, type ServiceDefinition } from '@grpc/grpc-js';
 import { type Settings, StartupError } from '@millrace/shared';
 import { limitConnections } from '../../http/connection-limit.js';
 import type { ReadinessCheck } from '../../http/health.js';
@@ -15,8 +10,8 @@ import { Arrivals } from './arrivals.js';
 import { type CallParts, type Method, takeCalls } from './call.js';
 import { healthService } from './health.js';
 import type { InferParts } from './infer.js';
+import { OpenStreams } from './open-streams.js';
 import { inferenceService } from './service.js';
-import { OpenStreams } from './stream-infer.js';
 
 /** Calls at a time that one connection may have. */
 const MOST_CALLS = 1000;
@@ -25,6 +20,8 @@ const IDLE_MS = 10 * 60_000;
 /** How often a silent connection is asked whether it is still there, and how long it may take to say so, in ms. */
 const KEEPALIVE_MS = 60_000;
 const KEEPALIVE_ANSWER_MS = 20_000;
+/** How often it is looked whether all connections are closed, in ms. */
+const DRAIN_LOOK_MS = 10;
 /** Triton's, which its clients try when told of no other. */
 const USUAL_PORT = 8001;
 
@@ -48,7 +45,7 @@ export interface GrpcParts extends Omit<CallParts, 'arrivals' | 'settings'>, Omi
 /** The gRPC door, listening. */
 export interface GrpcDoor {
   readonly port: number;
-  /** Stops listening and tells clients to go elsewhere; calls that came are still answered. */
+  /** Stops listening and tells clients to go elsewhere; resolves when the calls that came are answered. */
   drain(graceMs: number): Promise<void>;
   /** Cuts off whoever is left. */
   close(): void;
@@ -65,7 +62,7 @@ export async function openGrpc(parts: GrpcParts): Promise<GrpcDoor | undefined> 
   const streams = new OpenStreams();
   const methods = new Map<string, Method>([
     ...inferenceService(parts, readiness, streams),
-    ...healthService(readiness),
+    ...healthService(readiness, streams),
   ]);
   const grpc = new GrpcServer({
     'grpc.max_receive_message_length': settings.maxBodyBytes,
@@ -96,7 +93,15 @@ export async function openGrpc(parts: GrpcParts): Promise<GrpcDoor | undefined> 
   limitConnections(server, settings.maxConnections, metrics, (socket) => socket.destroy());
   return {
     port: (server.address() as AddressInfo).port,
-    drain: (graceMs) => drain(server, injector, streams, graceMs),
+    async drain(graceMs) {
+      await sleep(Math.min(TURN_AWAY_MS, graceMs));
+      server.close();
+      streams.drain();
+      injector.drain(graceMs);
+      // A connection is closed by itself once its last answer is out. Calls that are given up get to be told so.
+      const deadline = performance.now() + graceMs + TURN_AWAY_MS;
+      while (sockets.size > 0 && performance.now() < deadline) await sleep(DRAIN_LOOK_MS);
+    },
     close() {
       arrivals.stop();
       server.close();
@@ -104,19 +109,6 @@ export async function openGrpc(parts: GrpcParts): Promise<GrpcDoor | undefined> 
       for (const socket of sockets) socket.destroy();
     },
   };
-}
-
-/** Clients that look at readiness turn away first; those who are there are told to open no more calls. */
-async function drain(
-  server: Server,
-  injector: ConnectionInjector,
-  streams: OpenStreams,
-  graceMs: number,
-): Promise<void> {
-  await sleep(Math.min(TURN_AWAY_MS, graceMs));
-  server.close();
-  streams.drain();
-  injector.drain(graceMs);
 }
 
 /** Messages stay as they come: methods decode and encode by themselves, so that a fault is answered as ours. */

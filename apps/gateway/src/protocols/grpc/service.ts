@@ -4,12 +4,13 @@ import { modelMetadata, serverMetadata } from '../open-inference/metadata.js';
 import { refuseToMove, repositoryIndex } from '../open-inference/repository.js';
 import { modelStatistics } from '../open-inference/statistics.js';
 import type { Method } from './call.js';
-import { codecsOf } from './definitions.js';
+import { type Asked, codecsOf } from './definitions.js';
 import { type InferParts, inferMessage, namedOnce } from './infer.js';
 import { decodeInferRequest } from './infer-request.js';
 import { modelConfig } from './model-config.js';
+import type { OpenStreams } from './open-streams.js';
 import { operationsErrors } from './status.js';
-import { type OpenStreams, streamInfer } from './stream-infer.js';
+import { streamInfer } from './stream-infer.js';
 import { plain, unary } from './unary.js';
 
 const SERVICE = 'inference.GRPCInferenceService';
@@ -39,9 +40,9 @@ export function inferenceService(
 ): [string, Method][] {
   const { directory, statistics } = parts;
   const codec = codecsOf('grpc_service.proto', SERVICE);
-  const modelOf = ({ name, version }: Record<string, unknown>): ModelDescription => {
+  const modelOf = ({ name, version }: Asked): ModelDescription => {
     if (!name) throw new MillraceError('invalid_input', 'name must not be empty.', { field: 'name' });
-    return directory.resolve(String(name), version ? String(version) : undefined);
+    return directory.resolve(name, version || undefined);
   };
   return [
     plain(codec('ServerLive'), OPEN, () => ({ live: true })),
@@ -55,7 +56,7 @@ export function inferenceService(
     plain(codec('ModelConfig'), KEYED, (request) => ({ config: modelConfig(modelOf(request)) })),
     plain(codec('ModelStatistics'), KEYED, ({ name, version }) => {
       // Without a name all models are meant, without a version all versions.
-      if (name) directory.resolve(String(name), version ? String(version) : undefined);
+      if (name) directory.resolve(name, version || undefined);
       const asked = directory
         .list()
         .map(({ description }) => description)
@@ -67,8 +68,8 @@ export function inferenceService(
         }));
       return modelStatistics(asked);
     }),
-    plain(codec('RepositoryIndex'), KEYED, (request) => ({
-      models: repositoryIndex(directory, request.ready === true),
+    plain(codec('RepositoryIndex'), KEYED, ({ ready }) => ({
+      models: repositoryIndex(directory, ready),
     })),
     [
       codec('ModelInfer').path,

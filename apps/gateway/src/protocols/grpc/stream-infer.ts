@@ -5,33 +5,13 @@ import type { Call, CallHandler, Method } from './call.js';
 import { type InferParts, inferMessage } from './infer.js';
 import { decodeInferRequest } from './infer-request.js';
 import { encodeStreamAnswer, encodeStreamError } from './infer-response.js';
+import type { OpenStreams } from './open-streams.js';
 import { grpcErrors, messageOf } from './status.js';
 
 /** Requests of one stream that may be under way; more wait in the connection. */
 const MOST_IN_FLIGHT = 256;
 /** Bytes of answers that the client has not read, beyond which no more requests are taken. */
 const MOST_UNREAD = 1024 * 1024;
-
-/** The streams that are open, to be told when the gateway drains. */
-export class OpenStreams {
-  readonly #streams = new Set<InferStream>();
-  #draining = false;
-
-  add(stream: InferStream): void {
-    this.#streams.add(stream);
-    if (this.#draining) stream.drain();
-  }
-
-  delete(stream: InferStream): void {
-    this.#streams.delete(stream);
-  }
-
-  /** Lets every stream end once what it has taken is answered. */
-  drain(): void {
-    this.#draining = true;
-    for (const stream of this.#streams) stream.drain();
-  }
-}
 
 /**
  * ModelStreamInfer: many requests on one call, answered as they are done. One that fails is answered with its

@@ -1,6 +1,6 @@
 import { MillraceError } from '@millrace/shared';
 import type { Call, Method } from './call.js';
-import type { Codec } from './definitions.js';
+import { type Asked, type Codec, decodeAsked } from './definitions.js';
 
 /** A method that takes one message and answers with one. */
 export function unary(
@@ -28,11 +28,11 @@ export function unary(
   };
 }
 
-/** The same with small messages, encoded by the library. */
+/** The same with small messages, the answer's written by the library. */
 export function plain(
   codec: Codec,
   method: Omit<Method, 'open' | 'streams'>,
-  run: (request: Record<string, unknown>, call: Call) => object,
+  run: (request: Asked) => object,
 ): [string, Method] {
-  return [codec.path, unary(method, (call, message) => codec.encode(run(codec.decode(message), call)))];
+  return [codec.path, unary(method, (_call, message) => codec.encode(run(decodeAsked(message))))];
 }
