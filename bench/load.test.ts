@@ -1,9 +1,11 @@
+import { createServer as createHttp2Server, type IncomingHttpHeaders } from 'node:http2';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { expect } from 'chai';
 import { arrivalGapMs, seeded } from '#test/support/random.js';
 import { compareAnswers } from './load/answers.js';
 import { type Address, Connection } from './load/connection.js';
 import { limitOf } from './load/generate.js';
+import { GrpcWire, grpcRequest } from './load/grpc-wire.js';
 import type { LoadSpec } from './load/messages.js';
 import { Recorder } from './load/recorder.js';
 import { dechunk, ResponseParser } from './load/response-parser.js';
@@ -122,20 +124,111 @@ describe("the generator's connection", () => {
     const lost: string[] = [];
     let answered = 0;
     await new Promise<void>((resolve) => {
-      const connection = new Connection(addresses, 0, {
-        onReady: (ready) => {
-          if (answered < 5) ready.send(Buffer.from('x'), false);
-          else resolve();
+      const connection = new Connection(
+        addresses,
+        0,
+        {
+          onReady: (ready) => {
+            if (answered < 5) ready.send(Buffer.from('x'), false);
+            else resolve();
+          },
+          onAnswer: () => answered++,
+          onLost: (_, reason) => lost.push(reason),
         },
-        onAnswer: () => answered++,
-        onLost: (_, reason) => lost.push(reason),
-      });
+        () => new ResponseParser(),
+      );
       after(() => connection.close());
     });
     expect(lost).to.deep.equal([]);
     expect([closing.asked(), staying.asked()]).to.deep.equal([1, 4]);
     closing.server.close();
     staying.server.close();
+  });
+});
+
+describe("the generator's gRPC", () => {
+  /** A call as any HTTP/2 server of gRPC hears it. */
+  interface Heard {
+    headers: IncomingHttpHeaders;
+    message: Buffer;
+  }
+
+  async function calls(
+    count: number,
+    answer: (call: number) => { message?: Buffer; status: string },
+  ): Promise<{ heard: Heard[]; answers: { status: number; body: Buffer | undefined }[] }> {
+    const heard: Heard[] = [];
+    const server = createHttp2Server();
+    server.on('stream', (stream, headers) => {
+      const chunks: Buffer[] = [];
+      stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+      stream.on('end', () => {
+        const { message, status } = answer(heard.length);
+        heard.push({ headers, message: Buffer.concat(chunks).subarray(5) });
+        const trailers = { 'grpc-status': status, 'grpc-message': 'as it is' };
+        stream.respond(
+          { ':status': 200, 'content-type': 'application/grpc', ...(message ? {} : trailers) },
+          { waitForTrailers: message !== undefined, endStream: message === undefined },
+        );
+        if (!message) return;
+        stream.on('wantTrailers', () => stream.sendTrailers(trailers));
+        const head = Buffer.alloc(5);
+        head.writeUInt32BE(message.byteLength, 1);
+        stream.end(Buffer.concat([head, message]));
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const request = grpcRequest(`127.0.0.1:${port}`, '/a.B/C', Buffer.from('hello'));
+    const answers: { status: number; body: Buffer | undefined }[] = [];
+    await new Promise<void>((resolve, reject) => {
+      const connection = new Connection(
+        [{ host: '127.0.0.1', port }],
+        0,
+        {
+          onReady: (ready) => (answers.length < count ? ready.send(request, true) : resolve()),
+          onAnswer: (_, status, body) => answers.push({ status, body }),
+          onLost: (_, reason) => reject(new Error(reason)),
+        },
+        () => new GrpcWire(),
+      );
+      after(() => {
+        connection.close();
+        server.close();
+      });
+    });
+    return { heard, answers };
+  }
+
+  it('is understood by an HTTP/2 server, and understands its answers', async () => {
+    const large = Buffer.alloc(200_000, 'x');
+    const { heard, answers } = await calls(3, (call) => ({
+      message: call === 1 ? large : Buffer.from(`answer ${call}`),
+      status: '0',
+    }));
+    expect(heard.map(({ message }) => message.toString())).to.deep.equal(Array(3).fill('hello'));
+    expect(heard[0]?.headers).to.include({
+      ':method': 'POST',
+      ':scheme': 'http',
+      ':path': '/a.B/C',
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    });
+    expect(answers.map(({ status }) => status)).to.deep.equal([200, 200, 200]);
+    expect(answers[0]?.body?.toString()).to.equal('answer 0');
+    expect(answers[1]?.body?.equals(large)).to.equal(true);
+    expect(answers[2]?.body?.toString()).to.equal('answer 2');
+  });
+
+  it('tells refusals from answers', async () => {
+    const statuses = ['8', '14', '4', '3', '13'];
+    const { answers } = await calls(statuses.length, (call) => ({ status: statuses[call] ?? '' }));
+    expect(answers.map(({ status }) => status)).to.deep.equal([429, 503, 504, 400, 500]);
+  });
+
+  it('goes on beyond the bytes that a connection may send at first', async () => {
+    const { answers } = await calls(300, () => ({ message: Buffer.alloc(1000), status: '0' }));
+    expect(answers.every(({ status, body }) => status === 200 && body?.byteLength === 1000)).to.equal(true);
   });
 });
 
@@ -151,6 +244,18 @@ describe("the generator's check of answers", () => {
     expect(compare(0, [[1, 0.5]]), 'too far off').to.equal(1);
     expect(compare(0, [[1]]), 'too short').to.equal(1);
     expect(compare(0, []), 'nothing').to.equal(1);
+  });
+
+  it('reads vectors of float32 in base64, and at the end of what is binary', () => {
+    const floats = Buffer.from(new Float32Array([1, 0]).buffer);
+    const inJson = Buffer.from(JSON.stringify({ outputs: floats.toString('base64') }));
+    expect(compareAnswers([{ bodyIndex: 0, body: inJson }], check).wrong).to.equal(0);
+    expect(compareAnswers([{ bodyIndex: 1, body: inJson }], check).wrong).to.equal(1);
+    const binary = { ...check, path: 'floats' as const };
+    const behind = Buffer.concat([Buffer.from('{"a":1}'), floats]);
+    expect(compareAnswers([{ bodyIndex: 0, body: behind }], binary).wrong).to.equal(0);
+    expect(compareAnswers([{ bodyIndex: 1, body: behind }], binary).wrong).to.equal(1);
+    expect(compareAnswers([{ bodyIndex: 0, body: floats.subarray(4) }], binary).wrong).to.equal(1);
   });
 
   it('knows the vectors of requests whose sentences are all known', () => {

@@ -50,8 +50,8 @@ const code = await run(
       MILLRACE_URL: cluster.url,
       MILLRACE_MODEL: MODEL,
       MILLRACE_TEST_COUNTS: countsFile,
-      // No __pycache__ in the source tree.
-      PYTHONDONTWRITEBYTECODE: '1',
+      // Not beside the tests.
+      PYTHONPYCACHEPREFIX: join(ROOT, '.cache', 'clients', 'pycache'),
     },
   },
 );
@@ -62,7 +62,6 @@ function withoutReports() {
   return {
     HYPOTHESIS_STORAGE_DIRECTORY: join(folder, 'hypothesis'),
     NO_PROXY: '127.0.0.1',
-    HF_HUB_OFFLINE: '1',
     HF_HUB_DISABLE_TELEMETRY: '1',
     LANGSMITH_TRACING: 'false',
   };

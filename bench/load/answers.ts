@@ -1,5 +1,7 @@
 import type { AnswerCheck } from './messages.js';
 
+const FLOAT_BYTES = 4;
+
 export interface Sample {
   bodyIndex: number;
   body: Buffer;
@@ -17,7 +19,7 @@ export function compareAnswers(
   let wrong = 0;
   for (const { bodyIndex, body } of samples) {
     const expected = check.expected[bodyIndex] ?? [];
-    const answers = vectorsOf(body, check.path);
+    const answers = check.path === 'floats' ? floatsAtEnd(body, expected) : vectorsOf(body, check.path);
     const right =
       answers?.length === expected.length &&
       expected.every((own, i) => isRight(answers[i] ?? [], own, all, check.tolerance));
@@ -49,9 +51,25 @@ function vectorsOf(body: Buffer, path: readonly (string | number)[]): number[][]
   try {
     let value: unknown = JSON.parse(body.toString('utf8'));
     for (const key of path) value = (value as Record<string | number, unknown>)[key];
+    if (typeof value === 'string') return [floatsOf(Buffer.from(value, 'base64'))];
     if (!Array.isArray(value)) return undefined;
     return (Array.isArray(value[0]) ? value : [value]) as number[][];
   } catch {
     return undefined;
   }
 }
+
+/** The vectors that an answer ends with, as long as those expected. */
+function floatsAtEnd(body: Buffer, expected: readonly (readonly number[])[]): number[][] {
+  let at = body.byteLength - FLOAT_BYTES * expected.reduce((sum, { length }) => sum + length, 0);
+  return expected.map(({ length }) => {
+    const bytes = body.subarray(Math.max(0, at), at + FLOAT_BYTES * length);
+    at += FLOAT_BYTES * length;
+    return floatsOf(bytes);
+  });
+}
+
+const floatsOf = (bytes: Buffer): number[] =>
+  Array.from({ length: Math.floor(bytes.byteLength / FLOAT_BYTES) }, (_, i) =>
+    bytes.readFloatLE(FLOAT_BYTES * i),
+  );

@@ -1,6 +1,7 @@
 import { type Address, Connection } from './connection.js';
 import type { ClosedLoop } from './messages.js';
 import type { Recorder } from './recorder.js';
+import type { Wire } from './wire.js';
 
 /** A running load. */
 export interface Loop {
@@ -20,6 +21,8 @@ export interface Endpoint {
   addresses: readonly Address[];
   /** Whole requests, head and body, sent in turn. */
   requests: readonly Buffer[];
+  /** How a new connection talks. */
+  newWire: () => Wire;
 }
 
 const DRAIN_MS = 5000;
@@ -35,27 +38,32 @@ export async function drain(connections: readonly Connection[]): Promise<void> {
 }
 
 export function closedLoop(endpoint: Endpoint, { connections }: ClosedLoop, recorder: Recorder): Loop {
-  const { addresses, requests } = endpoint;
+  const { addresses, requests, newWire } = endpoint;
   let next = 0;
   let stopped = false;
   const all = Array.from(
     { length: connections },
     (_, i) =>
-      new Connection(addresses, i, {
-        onReady(connection) {
-          if (stopped) return;
-          const index = next++ % requests.length;
-          const request = requests[index];
-          if (!request) return;
-          connection.bodyIndex = index;
-          connection.since = performance.now();
-          connection.send(request, recorder.wants(index));
+      new Connection(
+        addresses,
+        i,
+        {
+          onReady(connection) {
+            if (stopped) return;
+            const index = next++ % requests.length;
+            const request = requests[index];
+            if (!request) return;
+            connection.bodyIndex = index;
+            connection.since = performance.now();
+            connection.send(request, recorder.wants(index));
+          },
+          onAnswer: (connection, status, body) => recorder.answer(status, connection, body),
+          onLost: ({ since }, reason) => {
+            if (recorder.counts(since)) recorder.fail(reason);
+          },
         },
-        onAnswer: (connection, status, body) => recorder.answer(status, connection, body),
-        onLost: ({ since }, reason) => {
-          if (recorder.counts(since)) recorder.fail(reason);
-        },
-      }),
+        newWire,
+      ),
   );
   return {
     ready: Promise.resolve(),

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { ResponseParser } from './response-parser.js';
+import type { Wire } from './wire.js';
 
 /** All sockets read into one buffer: what is read is parsed before the next read. */
 const readBuffer = Buffer.allocUnsafeSlow(65_536);
@@ -30,7 +30,7 @@ export class Connection {
   /** When its request was sent; later than `since` where the generator was late. */
   sentAt = 0;
   #socket: Socket | undefined;
-  readonly #parser = new ResponseParser();
+  #wire: Wire;
   #inFlight = false;
   #keep = false;
   #closed = false;
@@ -40,14 +40,16 @@ export class Connection {
     private readonly addresses: readonly Address[],
     first: number,
     private readonly events: ConnectionEvents,
+    private readonly newWire: () => Wire,
   ) {
     this.#at = first;
+    this.#wire = newWire();
     this.#open();
   }
 
   /** What the server says that its last answer took it, in ms. */
   get serverMs(): number | undefined {
-    return this.#parser.serverMs;
+    return this.#wire.serverMs;
   }
 
   get inFlight(): boolean {
@@ -58,8 +60,8 @@ export class Connection {
     this.#inFlight = true;
     this.sentAt = performance.now();
     this.#keep = keep;
-    this.#parser.expect(keep);
-    this.#socket?.write(request);
+    this.#wire.expect(keep);
+    this.#socket?.write(this.#wire.framed?.(request) ?? request);
   }
 
   close(): void {
@@ -83,7 +85,11 @@ export class Connection {
     });
     this.#socket = socket;
     let reason = 'connection closed';
-    socket.on('connect', () => this.events.onReady(this));
+    this.#wire = this.newWire();
+    socket.on('connect', () => {
+      if (this.#wire.greeting) socket.write(this.#wire.greeting);
+      this.events.onReady(this);
+    });
     socket.on('error', (error: NodeJS.ErrnoException) => {
       reason = error.code ?? error.message;
       if (reason === 'ECONNREFUSED') this.#at++;
@@ -92,16 +98,19 @@ export class Connection {
   }
 
   #read(bytes: Buffer): void {
-    if (!this.#inFlight) return;
+    if (!this.#inFlight && !this.#wire.greeting) return;
     try {
-      if (!this.#parser.feed(bytes)) return;
+      const complete = this.#wire.feed(bytes);
+      const reply = this.#wire.takeReply?.();
+      if (reply) this.#socket?.write(reply);
+      if (!complete) return;
     } catch (error) {
       this.#socket?.destroy(error as Error);
       return;
     }
     this.#inFlight = false;
-    const { status, closes } = this.#parser;
-    this.events.onAnswer(this, status, this.#keep ? this.#parser.body : undefined);
+    const { status, closes } = this.#wire;
+    this.events.onAnswer(this, status, this.#keep ? this.#wire.body : undefined);
     if (closes) {
       this.#at++;
       this.#socket?.end();

@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { closedLoop, type Endpoint } from './closed-loop.js';
-import type { LoadReport, LoadSpec } from './messages.js';
+import { GrpcWire, grpcRequest } from './grpc-wire.js';
+import type { BytesBody, LoadReport, LoadSpec } from './messages.js';
 import { openLoop } from './open-loop.js';
 import { Recorder } from './recorder.js';
+import { ResponseParser } from './response-parser.js';
 
 /** A thread that is busy for more of its time than this has no time to spare. */
 const MOST_OF_A_CORE = 0.85;
@@ -39,18 +41,28 @@ export function limitOf(cpuMs: number, seconds: number, behindMs: number): strin
   return `it used ${(ownCore * 100).toFixed(0)}% of its core`;
 }
 
-function endpointOf({ url, otherUrls = [], bodies }: LoadSpec): Endpoint {
+function endpointOf({ url, otherUrls = [], bodies, wire }: LoadSpec): Endpoint {
   const { host, pathname } = new URL(url);
   const addresses = [url, ...otherUrls].map((each) => {
     const { hostname, port } = new URL(each);
     return { host: hostname, port: Number(port) };
   });
-  const requests = bodies.map((text) => {
-    const body = Buffer.from(text);
-    const head =
-      `POST ${pathname} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\n` +
-      `Content-Length: ${body.byteLength}\r\n\r\n`;
-    return Buffer.concat([Buffer.from(head), body]);
-  });
-  return { addresses, requests };
+  if (wire === 'grpc') {
+    const requests = bodies.map((body) => grpcRequest(host, pathname, bytesOf(body)));
+    return { addresses, requests, newWire: () => new GrpcWire() };
+  }
+  const requests = bodies.map((body) => httpRequest(host, pathname, body));
+  return { addresses, requests, newWire: () => new ResponseParser() };
+}
+
+const bytesOf = (body: string | BytesBody): Buffer =>
+  typeof body === 'string' ? Buffer.from(body) : Buffer.from(body.base64, 'base64');
+
+function httpRequest(host: string, path: string, body: string | BytesBody): Buffer {
+  const bytes = bytesOf(body);
+  const own = typeof body === 'string' ? undefined : body.headers;
+  const headers = { Host: host, 'Content-Type': 'application/json', ...own };
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `POST ${path} HTTP/1.1\r\n${lines.join('')}Content-Length: ${bytes.byteLength}\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head), bytes]);
 }

@@ -4,8 +4,10 @@ export interface LoadSpec {
   url: string;
   /** The same path of further gateways: connections are spread over all, and turn from one that goes away. */
   otherUrls?: readonly string[];
-  /** JSON bodies, sent in turn. */
-  bodies: readonly string[];
+  /** Sent in turn. Text is JSON. */
+  bodies: readonly (string | BytesBody)[];
+  /** How a request goes over the wire; absent: HTTP/1.1, a connection a request in flight. */
+  wire?: 'grpc';
   /** Items in one request, to turn requests into items a second. */
   itemsPerRequest: number;
   loop: ClosedLoop | OpenLoop;
@@ -14,6 +16,12 @@ export interface LoadSpec {
   /** An answer later than this after its request was sent, in ms, is counted as late. */
   deadlineMs?: number;
   check?: AnswerCheck | undefined;
+}
+
+/** A body of bytes, in base64 for the way to the generator, and the headers that belong to it. */
+export interface BytesBody {
+  base64: string;
+  headers?: Readonly<Record<string, string>>;
 }
 
 /** Each connection sends its next request when its last is answered. */
@@ -32,8 +40,11 @@ export interface OpenLoop {
 
 /** Which answers' values are looked at, and what they must be. */
 export interface AnswerCheck {
-  /** The way to the values in an answer: `['outputs']`. */
-  path: readonly (string | number)[];
+  /**
+   * The way to the values in an answer of JSON, `['outputs']`, where base64 stands for float32; or `floats`: the
+   * answer ends with them, float32 and little-endian, as binary protocols have it.
+   */
+  path: readonly (string | number)[] | 'floats';
   /** Right vectors, one an item, by the index of the body that asks for them. */
   expected: Readonly<Record<number, readonly (readonly number[])[]>>;
   /** Largest difference of an element. */

@@ -13,7 +13,7 @@ const CONNECT_MS = 30_000;
  * here, and its latency counts from its arrival all the same.
  */
 export function openLoop(endpoint: Endpoint, options: OpenLoop, recorder: Recorder): Loop {
-  const { addresses, requests } = endpoint;
+  const { addresses, requests, newWire } = endpoint;
   const random = seeded(options.seed);
   const free: Connection[] = [];
   const waiting: number[] = [];
@@ -35,17 +35,22 @@ export function openLoop(endpoint: Endpoint, options: OpenLoop, recorder: Record
   const all = Array.from(
     { length: options.connections },
     (_, i) =>
-      new Connection(addresses, i, {
-        onReady(connection) {
-          const arrivedAt = stopped ? undefined : waiting.shift();
-          if (arrivedAt === undefined) free.push(connection);
-          else send(connection, arrivedAt);
+      new Connection(
+        addresses,
+        i,
+        {
+          onReady(connection) {
+            const arrivedAt = stopped ? undefined : waiting.shift();
+            if (arrivedAt === undefined) free.push(connection);
+            else send(connection, arrivedAt);
+          },
+          onAnswer: (connection, status, body) => recorder.answer(status, connection, body),
+          onLost: ({ since }, reason) => {
+            if (recorder.counts(since)) recorder.fail(reason);
+          },
         },
-        onAnswer: (connection, status, body) => recorder.answer(status, connection, body),
-        onLost: ({ since }, reason) => {
-          if (recorder.counts(since)) recorder.fail(reason);
-        },
-      }),
+        newWire,
+      ),
   );
 
   let dueAt = 0;

@@ -1,3 +1,5 @@
+import type { Wire } from './wire.js';
+
 const HEAD_END = '\r\n\r\n';
 
 /**
@@ -5,7 +7,7 @@ const HEAD_END = '\r\n\r\n';
  * and how the body ends, of its body nothing unless it is to be kept. There is no pipelining, so bytes behind
  * the end are a fault.
  */
-export class ResponseParser {
+export class ResponseParser implements Wire {
   status = 0;
   /** The server closes the connection behind this answer. */
   closes = false;

@@ -71,16 +71,21 @@ async function measure(
   bench.say(`  ${side}, ${CLIENTS} clients: ${peak.requestsPerSecond.toFixed(0)} requests/s`);
   const rate = TIMES * peak.requestsPerSecond;
   let sampler: Sampler | undefined;
-  const load = await openLoad(bench, { ...target, bodies: target.bodies.map(withWait) }, rate, {
-    seed: 1,
-    connections: CONNECTIONS,
-    warmUpSeconds: WARM_UP_SECONDS,
-    onMeasuring: () => {
-      sampler = new Sampler(SAMPLE_MS, () =>
-        Object.fromEntries(Object.entries(target.pids).map(([name, pid]) => [name, residentMb(pid)])),
-      );
+  const load = await openLoad(
+    bench,
+    { ...target, bodies: target.bodies.map((body) => withWait(body as string)) },
+    rate,
+    {
+      seed: 1,
+      connections: CONNECTIONS,
+      warmUpSeconds: WARM_UP_SECONDS,
+      onMeasuring: () => {
+        sampler = new Sampler(SAMPLE_MS, () =>
+          Object.fromEntries(Object.entries(target.pids).map(([name, pid]) => [name, residentMb(pid)])),
+        );
+      },
     },
-  });
+  );
   const memory = (await sampler?.stop()) ?? {};
   tally.judge(`${side} overload`, load, OVERLOADED);
   const { failures, refusedMs, answered, pastDeadline, latencyMs } = load;

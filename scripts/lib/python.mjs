@@ -67,6 +67,7 @@ async function install(python, requirements) {
     'pip',
     'install',
     '--no-deps',
+    '--no-compile',
     '--no-input',
     '--disable-pip-version-check',
     '--progress-bar=off',

@@ -68,6 +68,11 @@ async function answered(protocol: HttpProtocol, response: Response): Promise<Ans
 /** JSON as a body's bytes. */
 export const json = (value: unknown): Buffer => Buffer.from(JSON.stringify(value));
 
+/** `Prefer: wait=SECONDS` (RFC 7240), for protocols that have no word of their own for how long to wait. */
+export function preferWait({ waitMs }: { waitMs?: number | undefined }): Record<string, string> {
+  return waitMs === undefined ? {} : { prefer: `wait=${Math.ceil(waitMs / 1000)}` };
+}
+
 /** Cuts row-major numbers into one vector an item. */
 export function rowsOf(data: readonly number[], shape: readonly number[]): number[][] {
   const [count = 0, width = 0] = shape;

@@ -10,6 +10,7 @@ import { MAX_JOB_ITEMS } from '../stage.js';
 /** Of a number around 1; the stand-in's vectors are no unit vectors. */
 const SAME = 1e-6;
 const tolerance = (x: number): number => SAME * Math.max(1, Math.abs(x));
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** No header may carry these as they are, no JSON string may drop them. */
 const ODD_ID = 'mine "\\ \u0000\r\nX-Evil: 1 é 🐸';
 
@@ -120,7 +121,7 @@ export const ANSWERS: readonly Feature[] = [
         await door.ask(unknown, ['a']),
       ];
       const ids = answers.map((answer) => answer.header('x-request-id'));
-      for (const id of ids) expect(id).to.match(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+      for (const id of ids) expect(id).to.match(UUID);
       expect(new Set(ids).size).to.equal(3);
     },
   },
@@ -133,6 +134,20 @@ export const ANSWERS: readonly Feature[] = [
       expect(answer.id).to.equal(ODD_ID);
       expect(answer.header('x-evil')).to.equal(undefined);
       expect(answer.header('x-request-id')).not.to.equal(ODD_ID);
+    },
+  },
+  {
+    key: 'clientRequestId',
+    does: "says the client's X-Request-Id again, beside its own, where a header may carry it",
+    overHttp: true,
+    async run(door, { served }) {
+      const ask = (id: string) => door.ask(served, ['a'], { headers: { 'x-request-id': id } });
+      const named = await ask('mine / 42');
+      expect(named.header('x-request-id')).to.equal('mine / 42');
+      expect(named.header('x-millrace-request-id')).to.match(UUID);
+      const odd = await ask('\u00ff\u00e9');
+      expect(odd.status).to.equal(200);
+      expect(odd.header('x-request-id')).to.match(UUID);
     },
   },
   {
