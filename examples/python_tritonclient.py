@@ -12,8 +12,8 @@ import tritonclient.http
 from tritonclient.utils import InferenceServerException
 
 URL = os.environ.get("MILLRACE_URL", "http://127.0.0.1:8080")
-# Host and port of the gRPC door; it is left out where there is none.
-GRPC_URL = os.environ.get("MILLRACE_GRPC_URL")
+# Host and port of the gRPC door; empty where there is none.
+GRPC_URL = os.environ.get("MILLRACE_GRPC_URL", f"{urlsplit(URL).hostname}:8001")
 KEY = os.environ.get("MILLRACE_API_KEY")
 MODEL = os.environ.get("MILLRACE_MODEL", "all-minilm-l6-v2")
 HEADERS = {"authorization": f"Bearer {KEY}"} if KEY else None

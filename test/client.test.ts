@@ -79,7 +79,7 @@ describe('the client, with a real server', () => {
     expect(await client.ready()).to.equal(true);
     expect((await client.models()).map(({ id }) => id).sort()).to.deep.equal([MINILM, 'identity']);
     const model = await client.model(MINILM);
-    expect(model).to.deep.include({ id: MINILM, task: 'text-embedding', ready: true });
+    expect(model).to.deep.include({ id: MINILM, task: 'text-embedding', versions: ['1'], ready: true });
     expect(model.outputs[0]).to.deep.include({ name: 'embedding', datatype: 'FP32' });
     expect(model.limits.maxRequestItems).to.be.above(0);
   });

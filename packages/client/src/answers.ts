@@ -70,7 +70,12 @@ export interface TensorSpec {
 export interface ModelInfo {
   /** Its name. */
   id: string;
+  /** The latest version that is served. */
   version: string;
+  /** All versions that are. */
+  versions: string[];
+  /** Seconds since 1970 when the gateway first knew of it. */
+  created: number;
   /** `text-embedding` takes texts, `tensor` plain tensors. */
   task: string;
   inputs: TensorSpec[];
