@@ -52,6 +52,7 @@ export async function readyGateway(): Promise<number> {
     keys,
     doorOf,
     health: Router(),
+    documentation: Router(),
     dashboard: { path: '/dashboard', router: Router() },
     metricsRoute: (_req, res) => void res.end(),
     metricsOpen: true,

@@ -41,17 +41,15 @@ import { Recovery } from './inference/recovery.js';
 import { ReplyChannel } from './inference/reply-channel.js';
 import { ReplyStore } from './inference/reply-store.js';
 import { ReplyWaiter } from './inference/reply-waiter.js';
+import { documentation } from './openapi/documentation.js';
 import { answeringOnce } from './protocols/answer-once.js';
 import { answering } from './protocols/answering.js';
 import { doorOf } from './protocols/door-of.js';
+import type { DoorParts } from './protocols/door-parts.js';
+import { protocolDoors } from './protocols/doors.js';
 import { openGrpc } from './protocols/grpc/server.js';
-import { modelsRouter } from './protocols/models/router.js';
 import { nativeErrors } from './protocols/native/problem.js';
-import { nativeRouter } from './protocols/native/router.js';
 import { healthRouter } from './protocols/open-inference/health.js';
-import { openInferenceRouter } from './protocols/open-inference/router.js';
-import { openaiRouter } from './protocols/openai/router.js';
-import { teiRouter } from './protocols/tei/router.js';
 
 /** A running gateway. */
 export interface Gateway {
@@ -160,7 +158,7 @@ async function start(
 
   const bodies = new BodyBytes(settings.maxQueuedBytes);
   const faults = gatewayFaults(state, producer, directory, replies, loop);
-  const doors = {
+  const parts: DoorParts = {
     clock,
     directory,
     bodies,
@@ -171,6 +169,8 @@ async function start(
     keyed: authenticate(keys, 'infer'),
   };
   const readiness = readinessCheck(faults, directory);
+  const doors = protocolDoors(parts);
+  const metricsOpen = isLoopback(settings.host);
   const app = createApp({
     clock,
     logger,
@@ -184,6 +184,7 @@ async function start(
     keys,
     doorOf,
     health: healthRouter(clock, readiness),
+    documentation: documentation(clock, doors, { keyed: keys.required, metricsOpen }),
     dashboard: {
       path: DASHBOARD_PATH,
       router: dashboardRouter(
@@ -194,14 +195,8 @@ async function start(
       ),
     },
     metricsRoute: metricsRoute(metrics, directory, load, clock),
-    metricsOpen: isLoopback(settings.host),
-    doors: [
-      nativeRouter(doors),
-      openInferenceRouter(doors),
-      openaiRouter(doors),
-      modelsRouter(doors),
-      teiRouter(doors),
-    ],
+    metricsOpen,
+    doors: doors.map(({ router }) => router),
   });
   // What could not be read as a request took no door.
   const server = await listen(app, nativeErrors, settings);

@@ -43,6 +43,7 @@ describe('what a start ends with', () => {
     expect(text).to.contain('sentences  text-embedding: text BYTES[*] -> embedding FP32[*,384]');
     expect(text).to.contain('plain      tensor: a INT64[*,2], b BOOL[*,*] (optional) -> ');
     expect(lines).to.include('gRPC       127.0.0.1:8001');
+    expect(lines).to.include('API        http://127.0.0.1:8080/docs');
     expect(lines).to.include('Dashboard  http://127.0.0.1:8080/dashboard');
     expect(lines.map((line) => line.trim())).to.include.members([
       'user admin',

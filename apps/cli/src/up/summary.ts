@@ -29,6 +29,7 @@ export function summary({ url, grpc, models, workerUrls, settings, passwordFile 
       ? [`Socket     ${settings.socketPath}`, `           ${socketLine(settings.socketPath)}`]
       : []),
     ...(grpc ? [`gRPC       ${grpc}`] : []),
+    `API        ${url}/docs`,
     `Dashboard  ${url}/dashboard`,
     // Lines of their own: a password that a terminal breaks in two can't be copied.
     '           user admin',

@@ -19,6 +19,8 @@ export interface AppOptions {
   doorOf(path: string): DoorErrors;
   /** Answers that need no key: liveness and readiness. */
   health: Router;
+  /** The OpenAPI document and its page, which need no key. */
+  documentation: Router;
   /** Has a login of its own. */
   dashboard: { path: string; router: Router };
   metricsRoute: RequestHandler;
@@ -48,6 +50,7 @@ export function createApp(options: AppOptions): Express {
     app.use(door);
   }
   app.use(options.health);
+  app.use(options.documentation);
   app.use(dashboard.path, dashboard.router);
   const metricsHandlers = [options.metricsRoute];
   if (!options.metricsOpen) metricsHandlers.unshift(authenticate(keys));

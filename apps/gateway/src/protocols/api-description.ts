@@ -1,13 +1,6 @@
-import type { ErrorCode } from '@millrace/shared';
-import type { Router } from 'express';
+import type { ErrorCode, MillraceError } from '@millrace/shared';
 import type { z } from 'zod';
 import type { DoorErrors } from '../http/context.js';
-
-/** A door of the gateway and what the OpenAPI document tells of it: neither is there without the other. */
-export interface Door {
-  router: Router;
-  api: DoorApi;
-}
 
 /** A group of operations that speak one protocol. */
 export interface DoorApi {
@@ -35,12 +28,12 @@ export interface ApiOperation {
   /** Markdown. */
   description?: string;
   /** Needs no API key. */
-  open?: true;
+  open?: boolean;
   /**
    * Goes through `answer(...)`: has the headers `Prefer`, `Idempotency-Key` and `traceparent`, and the errors
    * that any inference may end in.
    */
-  infers?: true;
+  infers?: boolean;
   /** In the query or the headers. Those of the path (`model`, `version`) are described in one place for all. */
   parameters?: readonly ApiParameter[];
   request?: ApiRequest;
@@ -48,9 +41,10 @@ export interface ApiOperation {
   responses: Readonly<Record<number, ApiResponse>>;
   /**
    * Errors it can answer with beside those that any request may meet (no key, too large headers, a fault in the
-   * server) and those of `infers`. Their statuses are those of the door.
+   * server) and those of `infers`. Their statuses are those of the door; where its protocol tells errors of one code
+   * apart, an error itself stands for its kind.
    */
-  errors?: readonly ErrorCode[];
+  errors?: readonly (ErrorCode | MillraceError)[];
 }
 
 export interface ApiRequest {

@@ -16,7 +16,7 @@ const TEI_HEALTH = /^\/health(\/|$)/;
 /** What operators ask for; its own label keeps their polling out of the doors' numbers. */
 const OPERATIONS = /^\/(dashboard|metrics|v2\/health)(\/|$)/;
 
-const operationsErrors: DoorErrors = { ...nativeErrors, name: 'operations' };
+export const operationsErrors: DoorErrors = { ...nativeErrors, name: 'operations' };
 const teiHealthErrors: DoorErrors = { ...teiErrors, name: 'operations' };
 
 /** The door that answers for a path: in whose shape its errors are, and whose number it counts to. */

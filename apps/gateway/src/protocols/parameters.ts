@@ -1,9 +1,20 @@
 import { MillraceError } from '@millrace/shared';
+import { z } from 'zod';
 import type { RequestParameters } from '../inference/request.js';
 import { shortened } from './client-names.js';
 
 /** Parameters travel inside every job of their request, and jobs are kept small. */
 const MAX_BYTES = 4096;
+
+/** Parameters in a door's body, described here and read by {@link readParameters}. */
+export const parametersSchema = z
+  .unknown()
+  .optional()
+  .meta({
+    type: 'object',
+    additionalProperties: { type: ['string', 'number', 'boolean'] },
+    description: `Given to the model as they are, ${MAX_BYTES} bytes of JSON at most.`,
+  });
 
 /**
  * Parameters as every door takes them: a flat object of strings, finite numbers and booleans.

@@ -20,9 +20,11 @@ const UNITS: Record<string, string> = { array: 'entries', string: 'characters' }
  * @throws MillraceError `invalid_input` naming the first field at fault: `inputs[0].name`.
  */
 export function readBy<S extends z.ZodType>(schema: S, value: unknown, root = 'body'): z.output<S> {
-  const parsed = schema.safeParse(value, { error: wordsOf });
+  const own = withoutProto(value);
+  const parsed = schema.safeParse(own);
   if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
+  // Only now in our words: asked for them at once, zod takes ten times as long for what fits.
+  const issue = schema.safeParse(own, { error: wordsOf }).error?.issues[0];
   const path = issue?.code === 'unrecognized_keys' ? [...issue.path, issue.keys[0]] : (issue?.path ?? []);
   const field = fieldOf(path) || root;
   throw new MillraceError('invalid_input', `${field} ${issue?.message ?? 'is not valid'}.`, { field });
@@ -35,8 +37,10 @@ function wordsOf(issue: z.core.$ZodRawIssue): string {
       const what = KINDS[issue.expected] ?? `of the type ${issue.expected}`;
       return issue.input === undefined ? 'is missing' : `must be ${what}`;
     }
-    case 'unrecognized_keys':
-      return 'is not a field here';
+    case 'unrecognized_keys': {
+      const fields = fieldsOf(issue.inst);
+      return fields === '' ? 'is not a field here' : `is not a field here; there are ${fields}`;
+    }
     case 'invalid_value':
       return `must be ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}`;
     case 'too_small': {
@@ -52,6 +56,18 @@ function wordsOf(issue: z.core.$ZodRawIssue): string {
     default:
       return 'has none of the forms that are allowed here';
   }
+}
+
+/** The names that an object's schema knows. */
+function fieldsOf(schema: z.core.$ZodRawIssue['inst']): string {
+  const def = (schema as z.core.$ZodObject | undefined)?._zod.def;
+  return def?.type === 'object' ? Object.keys(def.shape).join(', ') : '';
+}
+
+/** `__proto__` is no field of a client's making that anybody could have misspelt: it is ignored. */
+function withoutProto(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || !Object.hasOwn(value, '__proto__')) return value;
+  return Object.fromEntries(Object.entries(value).filter(([name]) => name !== '__proto__'));
 }
 
 function fieldOf(path: readonly (PropertyKey | undefined)[]): string {

@@ -39,7 +39,7 @@ export const ERRORS = {
     status: 404,
     retryable: false,
     fault: 'client',
-    text: 'There is nothing at this address. There are POST /v1/models/{model}/predict, POST /v1/embeddings, POST /v2/models/{model}/infer, GET /v1/models, /v2/health/ready, /metrics and /dashboard.',
+    text: 'There is nothing at this address. There are POST /v1/models/{model}/predict, POST /v1/embeddings, POST /v2/models/{model}/infer, GET /v1/models, /v2/health/ready, /metrics and /dashboard; /docs shows all of them.',
   },
   model_not_found: { status: 404, retryable: false, fault: 'client', text: 'No such model is served here.' },
   method_not_allowed: {

@@ -3,36 +3,31 @@ import { shortened } from '../client-names.js';
 import { requireItemCount, requireJsonOutputs } from '../limits.js';
 import type { ParsedInputs } from '../new-request.js';
 import { readParameters } from '../parameters.js';
+import { readBy } from '../read-by.js';
 import { type JsonPiece, readTensor, shapeOf } from '../read-tensor.js';
 import { readTexts } from '../read-texts.js';
+import { predictRequestSchema } from './schema.js';
 
 type JsonObject = Record<string, unknown>;
 
-const FIELDS = ['inputs', 'waitMs', 'partial', 'parameters'];
-
 /**
- * Reads the body of a predict call: `{"inputs": ..., "waitMs"?, "partial"?, "parameters"?}`. Any other field
- * is refused, so that a misspelt one is found; `__proto__`, which is no field of JSON's making, is ignored.
+ * Reads the body of a predict call, as schema.ts has it. Any other field is refused, so that a misspelt one is
+ * found.
  * @throws MillraceError `invalid_input` or `too_many_items`, naming the field.
  */
 export function parsePredict(model: ModelDescription, body: unknown): ParsedInputs {
-  if (!isObject(body)) throw invalid('body', 'must be an object with "inputs"');
-  for (const name of Object.keys(body)) {
-    if (!FIELDS.includes(name) && name !== '__proto__') {
-      throw invalid(shortened(name), `is not a field here; there are ${FIELDS.join(', ')}`);
-    }
-  }
-  const values = listOfInputs(model, body.inputs);
+  const { inputs: given, waitMs, partial, parameters } = readBy(predictRequestSchema, body);
+  const values = listOfInputs(model, given);
   const inputs =
     model.task === 'text-embedding'
-      ? [readTexts(model, values, (index) => fieldOf(body.inputs, index))]
-      : readItems(model, values, (index) => fieldOf(body.inputs, index));
+      ? [readTexts(model, values, (index) => fieldOf(given, index))]
+      : readItems(model, values, (index) => fieldOf(given, index));
   return {
     inputs,
     itemCount: values.length,
-    parameters: readParameters(body.parameters),
-    ...(body.waitMs === undefined ? {} : { waitMs: requireWait(body.waitMs) }),
-    partial: requireFlag(body.partial, 'partial'),
+    parameters: readParameters(parameters),
+    ...(waitMs === undefined ? {} : { waitMs }),
+    partial: partial ?? false,
   };
 }
 
@@ -109,16 +104,6 @@ function requireSignature(spec: TensorSpec, itemShape: readonly number[], field:
     expected.every((size, axis) => size < 0 || size === itemShape[axis]);
   if (!fits)
     throw invalid(field, `has the shape [${itemShape}], but an item of the model has [${expected}]`, 0);
-}
-
-function requireWait(value: unknown): number {
-  if (typeof value !== 'number' || !(value > 0)) throw invalid('waitMs', 'must be a number of ms above 0');
-  return value;
-}
-
-function requireFlag(value: unknown, field: string): boolean {
-  if (value !== undefined && typeof value !== 'boolean') throw invalid(field, 'must be true or false');
-  return value ?? false;
 }
 
 function fieldOf(inputs: unknown, index: number): string {

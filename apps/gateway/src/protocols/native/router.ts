@@ -6,6 +6,7 @@ import { parseStrictJson } from '../../http/strict-json.js';
 import type { AnswerWriter } from '../answering.js';
 import type { DoorParts } from '../door-parts.js';
 import { newInferRequest } from '../new-request.js';
+import { PREDICT_PATH } from './api.js';
 import { parsePredict } from './parse.js';
 import { renderPrediction } from './render.js';
 
@@ -18,7 +19,7 @@ const write: AnswerWriter<undefined> = (result, timings) => ({
 export function nativeRouter({ directory, bodies, answer, settings, keyed }: DoorParts): Router {
   const router = Router({ caseSensitive: true });
   router
-    .route('/v1/models/:model{/versions/:version}/predict')
+    .route(PREDICT_PATH)
     .all(keyed)
     .post(async (req, res) => {
       const context = contextOf(res);

@@ -8,6 +8,7 @@ import { parseStrictJson } from '../../http/strict-json.js';
 import type { DoorParts } from '../door-parts.js';
 import { newInferRequest } from '../new-request.js';
 import { readBy } from '../read-by.js';
+import { MODEL_PATH } from './api.js';
 import { jsonLengthOf } from './binary-body.js';
 import { modelMetadata, serverMetadata } from './metadata.js';
 import { parseInfer } from './parse.js';
@@ -15,8 +16,6 @@ import { writeInference } from './render.js';
 import { refuseToMove, repositoryIndex } from './repository.js';
 import { repositoryIndexSchema } from './schema.js';
 import { modelStatistics } from './statistics.js';
-
-const MODEL = '/v2/models/:model{/versions/:version}';
 
 /** The Open Inference Protocol, version 2, with tensors in JSON and in bytes: all or nothing. */
 export function openInferenceRouter({
@@ -39,7 +38,7 @@ export function openInferenceRouter({
     .get((_req, res) => respondJson(res, 200, serverMetadata(), clock.now()))
     .all(methodNotAllowed('GET'));
   router
-    .route(`${MODEL}/infer`)
+    .route(`${MODEL_PATH}/infer`)
     .all(keyed)
     .post(async (req, res) => {
       const context = contextOf(res);
@@ -54,7 +53,7 @@ export function openInferenceRouter({
     })
     .all(methodNotAllowed('POST'));
   router
-    .route(`${MODEL}/ready`)
+    .route(`${MODEL_PATH}/ready`)
     .all(keyed)
     .get((req, res) => {
       const model = directory.resolve(req.params.model, req.params.version);
@@ -63,7 +62,7 @@ export function openInferenceRouter({
     })
     .all(methodNotAllowed('GET'));
   router
-    .route(`${MODEL}/stats`)
+    .route(`${MODEL_PATH}/stats`)
     .all(keyed)
     .get((req, res) => {
       const { model: name, version } = req.params;
@@ -98,7 +97,7 @@ export function openInferenceRouter({
     .post(refuseToMove)
     .all(methodNotAllowed('POST'));
   router
-    .route(MODEL)
+    .route(MODEL_PATH)
     .all(keyed)
     .get((req, res) => {
       const model = directory.resolve(req.params.model, req.params.version);

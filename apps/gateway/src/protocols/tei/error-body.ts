@@ -16,7 +16,7 @@ const STATUSES: Partial<Record<ErrorCode, number>> = {
 };
 const TOKENIZER_STATUS = 422;
 
-const teiErrorSchema = z
+export const teiErrorSchema = z
   .object({
     error: z.string().describe('One sentence that names the field at fault.'),
     error_type: z.enum(ERROR_TYPES),

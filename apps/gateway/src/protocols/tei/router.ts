@@ -9,20 +9,11 @@ import type { AnswerWriter } from '../answering.js';
 import type { DoorParts } from '../door-parts.js';
 import { requireTexts } from '../limits.js';
 import { newInferRequest } from '../new-request.js';
+import { MISSING, TEI_MODEL_PATH } from './api.js';
 import { modelInfo } from './info.js';
 import { type Parsed, parseAny, parseDecode, parseEmbed, parseSimilarity, parseTokenize } from './parse.js';
 import { writeAny, writeEmbeddings, writeSimilarities, writeTexts, writeTokens } from './render.js';
 import { unnamedModel } from './served-model.js';
-
-const MODEL = '/models/:model{/versions/:version}';
-
-/** What models are asked for elsewhere, and none here can do. */
-const MISSING = {
-  embed_all: 'Embeddings of single tokens are not to be had: models answer with one vector a text.',
-  embed_sparse: 'Sparse embeddings are not to be had: models answer with dense vectors.',
-  predict: 'Classification is not to be had here: POST to /v1/models/{model}/predict for any other model.',
-  rerank: 'Reranking is not to be had here: /similarity compares a sentence with others.',
-} as const;
 
 /**
  * text-embeddings-inference's addresses, for the model of the setting `teiModel`, and for any other under
@@ -78,8 +69,8 @@ export function teiRouter(parts: DoorParts): Router {
     .all(keyed)
     .post(any)
     .all(methodNotAllowed('GET', 'POST'));
-  router.route(MODEL).all(keyed).post(any).all(methodNotAllowed('POST'));
-  for (const base of ['', MODEL]) {
+  router.route(TEI_MODEL_PATH).all(keyed).post(any).all(methodNotAllowed('POST'));
+  for (const base of ['', TEI_MODEL_PATH]) {
     const post = (path: string, handler: RequestHandler): void => {
       router.route(`${base}/${path}`).all(keyed).post(handler).all(methodNotAllowed('POST'));
     };
@@ -100,6 +91,6 @@ export function teiRouter(parts: DoorParts): Router {
       .all(methodNotAllowed('GET'));
   }
   router.route('/health').get(openHealth).all(methodNotAllowed('GET'));
-  router.route(`${MODEL}/health`).all(keyed).get(health).all(methodNotAllowed('GET'));
+  router.route(`${TEI_MODEL_PATH}/health`).all(keyed).get(health).all(methodNotAllowed('GET'));
   return router;
 }

@@ -1,0 +1,30 @@
+import type { Router } from 'express';
+import type { DoorApi } from './api-description.js';
+import type { DoorParts } from './door-parts.js';
+import { modelsApi } from './models/api.js';
+import { modelsRouter } from './models/router.js';
+import { nativeApi } from './native/api.js';
+import { nativeRouter } from './native/router.js';
+import { openInferenceApi } from './open-inference/api.js';
+import { openInferenceRouter } from './open-inference/router.js';
+import { openaiApi } from './openai/api.js';
+import { openaiRouter } from './openai/router.js';
+import { teiApi } from './tei/api.js';
+import { teiRouter } from './tei/router.js';
+
+/** A door of the gateway and what the OpenAPI document tells of it: neither is there without the other. */
+export interface Door {
+  router: Router;
+  api: DoorApi;
+}
+
+/** Every protocol that clients can speak, over HTTP. */
+export function protocolDoors(parts: DoorParts): Door[] {
+  return [
+    { router: nativeRouter(parts), api: nativeApi },
+    { router: openInferenceRouter(parts), api: openInferenceApi },
+    { router: openaiRouter(parts), api: openaiApi },
+    { router: modelsRouter(parts), api: modelsApi },
+    { router: teiRouter(parts), api: teiApi },
+  ];
+}
