@@ -35,9 +35,9 @@ const main = join(ROOT, 'apps', 'cli', 'dist', 'main.js');
 if ((await run(process.execPath, [main, 'models', 'prepare', MODEL])) !== 0)
   end('A model could not be prepared.');
 console.log('Starting a server...');
-models = await datatypesModels([MODEL]);
+models = await datatypesModels([MODEL, 'identity']);
 cluster = await Cluster.start({
-  models: [MODEL, DATATYPES_MODEL],
+  models: [MODEL, DATATYPES_MODEL, 'identity'],
   env: { MILLRACE_MODELS_DIR: models.modelsDir },
 });
 const code = await run(
@@ -48,6 +48,7 @@ const code = await run(
       ...process.env,
       ...withoutReports(),
       MILLRACE_URL: cluster.url,
+      MILLRACE_GRPC_URL: cluster.gateways[0].grpc,
       MILLRACE_MODEL: MODEL,
       MILLRACE_TEST_COUNTS: countsFile,
       // Not beside the tests.

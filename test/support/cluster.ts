@@ -14,10 +14,20 @@ const MAIN = join(ROOT, 'apps', 'cli', 'dist', 'main.js');
 export interface ClusterProcess {
   /** A gateway's base URL; a worker's health URL. */
   readonly url: string;
+  /** HOST:PORT of a gateway's gRPC door; absent where that is off. */
+  readonly grpc?: string;
   readonly pid: number;
   kill(signal: NodeJS.Signals): void;
   /** Its exit code, or the signal that ended it. */
   readonly ended: Promise<number | NodeJS.Signals>;
+}
+
+/** What a process says of itself, as far as it is read here. */
+interface Message {
+  type: string;
+  url?: string;
+  grpc?: { address: string };
+  sentence?: string;
 }
 
 export interface ClusterOptions {
@@ -106,10 +116,10 @@ export class Cluster {
       this.#children.delete(child);
       return (signal ?? code) as number | NodeJS.Signals;
     });
-    const url = await Promise.race([
-      new Promise<string>((resolve, reject) => {
-        child.on('message', (message: { type: string; url?: string; sentence?: string }) => {
-          if (message.type === 'ready') resolve(message.url ?? '');
+    const { url = '', grpc } = await Promise.race([
+      new Promise<Message>((resolve, reject) => {
+        child.on('message', (message: Message) => {
+          if (message.type === 'ready') resolve(message);
           if (message.type === 'refused') reject(new Error(message.sentence));
         });
       }),
@@ -117,7 +127,13 @@ export class Cluster {
         throw new Error(`${command} ended with ${how} before it served`);
       }),
     ]);
-    return { url, pid: child.pid ?? 0, kill: (signal) => void child.kill(signal), ended };
+    return {
+      url,
+      ...(grpc ? { grpc: grpc.address } : {}),
+      pid: child.pid ?? 0,
+      kill: (signal) => void child.kill(signal),
+      ended,
+    };
   }
 
   /** Resolves when the gateway at `url` serves every model. */
