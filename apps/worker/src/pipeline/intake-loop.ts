@@ -101,7 +101,7 @@ export class IntakeLoop {
     await this.parts.consumer.stopFetching();
     await this.#loop;
     while (this.#preparing.size > 0) await Promise.all(this.#preparing);
-    await this.#answering;
+    while (this.#answering) await this.#answering;
   }
 
   async #run(): Promise<void> {
@@ -175,8 +175,18 @@ export class IntakeLoop {
       }
     }
     this.#runless.push(...items.filter(({ raw }) => runsNoModel(raw.operation)));
-    if (this.#runless.length > 0) this.#answering ??= this.#answerRunless();
+    this.#answer();
     await this.#prepareItems(items.filter(({ raw }) => !runsNoModel(raw.operation)));
+  }
+
+  /** Answers what needs no run, unless that is going on already. */
+  #answer(): void {
+    if (this.#answering || this.#runless.length === 0) return;
+    this.#answering = this.#answerRunless().finally(() => {
+      this.#answering = undefined;
+      // What came after the last one was answered.
+      this.#answer();
+    });
   }
 
   /** One after the other, so that what the sessions wait for gets its turn between them. */
@@ -190,7 +200,6 @@ export class IntakeLoop {
       }
       this.#roomWaiter?.();
     }
-    this.#answering = undefined;
   }
 
   #worthPreparing(item: HeldItem, now: number): boolean {
