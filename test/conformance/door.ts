@@ -4,6 +4,8 @@ import type { ErrorCode } from '@millrace/shared';
 export interface Target {
   /** `http://HOST:PORT` of its HTTP doors. */
   url: string;
+  /** `HOST:PORT` of its gRPC door. */
+  grpc: string;
   model: string;
 }
 
@@ -39,7 +41,11 @@ export interface HttpForm {
   path(model: string): string;
   /** Of a body that this door takes. */
   contentType: string;
-  body(texts: readonly unknown[], options?: AskOptions): { bytes: Buffer; headers?: Record<string, string> };
+  body(
+    model: string,
+    texts: readonly unknown[],
+    options?: AskOptions,
+  ): { bytes: Buffer; headers?: Record<string, string> };
   /** Sends anything to the door and reads what comes back. */
   send(to: Target, request: HttpRequest): Promise<Answered>;
 }

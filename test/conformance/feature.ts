@@ -14,6 +14,6 @@ export interface Feature {
 
 /** Why a door lacks a feature; undefined where it has to have it. */
 export function lackOf(door: Door, { key, overHttp }: Feature): string | undefined {
-  if (overHttp && !door.http) return 'it speaks no HTTP of this form';
+  if (overHttp && !door.http) return 'that is about bodies over HTTP';
   return door.lacks[key];
 }

@@ -40,7 +40,7 @@ export function httpDoor(protocol: HttpProtocol): Door {
     requireRefusalForm,
     http: { path, contentType, body, send },
     ask(to, texts, options = {}) {
-      const { bytes, headers } = body(texts, options);
+      const { bytes, headers } = body(to.model, texts, options);
       return send(to, {
         headers: { 'content-type': contentType, ...headers, ...options.headers },
         body: bytes,

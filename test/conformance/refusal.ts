@@ -5,6 +5,9 @@ import type { Answered, Door } from './door.js';
 /** Status classes that each fault was answered with, by door: all doors have to agree. */
 export const CLASSES = new Map<string, Map<string, number>>();
 
+/** Statuses that say when to try again. */
+const COMES_BACK = new Set<number>([429, 503]);
+
 const classOf = (status: number): number => Math.floor(status / 100);
 
 /**
@@ -16,7 +19,7 @@ export function requireRefusal(door: Door, answer: Answered, code: ErrorCode, fa
   expect(answer.status, answer.message).to.equal(status);
   door.requireRefusalForm(answer);
   expect(answer.message, 'a stack').not.to.match(/node_modules|\bat .*\.js:/);
-  if (answer.status === 429 || answer.status === 503) {
+  if (COMES_BACK.has(ERRORS[code].status)) {
     expect(Number(answer.header('retry-after')), 'Retry-After').to.be.at.least(1);
   }
   if (door.otherClass.includes(code)) return;

@@ -17,6 +17,11 @@ export const TOO_LONG = 'too long';
 /** Announced workers are missed after a while without word from them. */
 const ANNOUNCE_MS = 500;
 
+const addressOf = (gateway: Gateway | undefined) => ({
+  url: gateway?.url ?? '',
+  grpc: gateway?.grpc?.address ?? '',
+});
+
 /** What the suite's requests meet: gateways in every state, over real Redis. */
 export class Stage {
   readonly #harness = new Harness();
@@ -74,7 +79,7 @@ export class Stage {
 
   /** A model that answers. */
   get served(): Target {
-    return { url: this.#main?.url ?? '', model: this.#names.text };
+    return { ...addressOf(this.#main), model: this.#names.text };
   }
 
   /** A model whose queue nobody takes from. */
@@ -93,18 +98,18 @@ export class Stage {
 
   /** At a gateway whose queues may hold one item. */
   get full(): Target {
-    return { ...this.served, url: this.#full?.url ?? '' };
+    return { ...this.served, ...addressOf(this.#full) };
   }
 
   /** At a gateway that asks for keys. */
   get keyed(): Target {
-    return { ...this.served, url: this.#keyed?.url ?? '' };
+    return { ...this.served, ...addressOf(this.#keyed) };
   }
 
   /** At a gateway that has lost its Redis. */
   async cutOff(): Promise<Target> {
     await this.#proxy.cut();
-    return { ...this.served, url: this.#cutOff?.url ?? '' };
+    return { ...this.served, ...addressOf(this.#cutOff) };
   }
 
   /** Parts that the worker of {@link served} has answered. */

@@ -7,9 +7,8 @@ export function conformanceTable(features: readonly Feature[], doors: readonly D
   const cell = (door: Door, feature: Feature): string => {
     const lack = lackOf(door, feature);
     if (lack === undefined) return 'yes';
-    const note = `${door.name}: ${lack}`;
-    if (!notes.includes(note)) notes.push(note);
-    return `– <sup>${notes.indexOf(note) + 1}</sup>`;
+    if (!notes.includes(lack)) notes.push(lack);
+    return `– <sup>${notes.indexOf(lack) + 1}</sup>`;
   };
   const rows = features.map((feature) =>
     ['', capital(feature.does), ...doors.map((door) => cell(door, feature)), ''].join(' | ').trim(),

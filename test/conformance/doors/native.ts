@@ -5,7 +5,7 @@ export const nativeDoor = httpDoor({
   name: 'native',
   path: (model) => `/v1/models/${model}/predict`,
   contentType: 'application/json',
-  body: (texts, { waitMs } = {}) => ({
+  body: (_model, texts, { waitMs } = {}) => ({
     bytes: json({ inputs: texts, ...(waitMs === undefined ? {} : { waitMs }) }),
   }),
   read: (body) => ({ vectors: (JSON.parse(body.toString()) as { outputs: number[][] }).outputs }),

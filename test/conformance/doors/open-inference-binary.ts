@@ -14,7 +14,7 @@ export const openInferenceBinaryDoor = httpDoor({
   name: 'Open Inference, binary',
   path: (model) => `/v2/models/${model}/infer`,
   contentType: 'application/octet-stream',
-  body(texts, { id, waitMs } = {}) {
+  body(_model, texts, { id, waitMs } = {}) {
     const data = bytesElements(texts);
     const head = json({
       ...(id === undefined ? {} : { id }),

@@ -10,7 +10,7 @@ export const openInferenceJsonDoor = httpDoor({
   name: 'Open Inference, JSON',
   path: (model) => `/v2/models/${model}/infer`,
   contentType: 'application/json',
-  body: (texts, { id, waitMs } = {}) => ({
+  body: (_model, texts, { id, waitMs } = {}) => ({
     bytes: json({
       ...(id === undefined ? {} : { id }),
       ...(waitMs === undefined ? {} : { parameters: { timeout: waitMs * 1000 } }),

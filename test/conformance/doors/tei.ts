@@ -6,7 +6,7 @@ export const teiDoor = httpDoor({
   name: 'text-embeddings-inference',
   path: (model) => `/models/${model}/embed`,
   contentType: 'application/json',
-  body: (texts, { waitMs } = {}) => ({
+  body: (_model, texts, { waitMs } = {}) => ({
     // The stand-in's vectors are no unit vectors, and shall come as they are.
     bytes: json({ inputs: texts, normalize: false }),
     headers: preferWait({ waitMs }),

@@ -5,6 +5,7 @@ import { embeddingOf } from '#gateway/test-support/stand-in-worker.js';
 import type { Answered } from '../door.js';
 import { nativeDoor } from '../doors/native.js';
 import type { Feature } from '../feature.js';
+import { requireRefusal } from '../refusal.js';
 import { MAX_JOB_ITEMS } from '../stage.js';
 
 /** Of a number around 1; the stand-in's vectors are no unit vectors. */
@@ -102,7 +103,7 @@ export const ANSWERS: readonly Feature[] = [
         ['gzip', gzipSync],
         ['deflate', deflateSync],
       ] as const) {
-        const { bytes, headers } = http.body(texts);
+        const { bytes, headers } = http.body(served.model, texts);
         const answer = await http.send(served, {
           headers: { 'content-type': http.contentType, 'content-encoding': coding, ...headers },
           body: pack(bytes),
@@ -139,12 +140,13 @@ export const ANSWERS: readonly Feature[] = [
   {
     key: 'clientRequestId',
     does: "says the client's X-Request-Id again, beside its own, where a header may carry it",
-    overHttp: true,
     async run(door, { served }) {
       const ask = (id: string) => door.ask(served, ['a'], { headers: { 'x-request-id': id } });
       const named = await ask('mine / 42');
       expect(named.header('x-request-id')).to.equal('mine / 42');
       expect(named.header('x-millrace-request-id')).to.match(UUID);
+      // Libraries of gRPC send no such metadata.
+      if (!door.http) return;
       const odd = await ask('\u00ff\u00e9');
       expect(odd.status).to.equal(200);
       expect(odd.header('x-request-id')).to.match(UUID);
@@ -164,8 +166,7 @@ export const ANSWERS: readonly Feature[] = [
       expect(again.header('content-type')).to.equal(first.header('content-type'));
       expect(stage.partsAnswered - before).to.equal(1);
       const other = await door.ask(stage.served, ['another'], { headers });
-      expect(other.status).to.equal(422);
-      door.requireRefusalForm(other);
+      requireRefusal(door, other, 'idempotency_key_reused', 'an Idempotency-Key with another request');
     },
   },
 ];

@@ -19,7 +19,7 @@ function sendBody(
   headers: Record<string, string> = {},
 ): Promise<Answered> {
   const http = httpOf(door);
-  const right = http.body(['a']);
+  const right = http.body(to.model, ['a']);
   const body = change(right.bytes);
   return http.send(to, { body, headers: { 'content-type': http.contentType, ...right.headers, ...headers } });
 }
@@ -141,7 +141,7 @@ export const BAD_INPUT: readonly Feature[] = [
     overHttp: true,
     async run(door, { served }) {
       const http = httpOf(door);
-      const { bytes, headers } = http.body(['x'.repeat(100 * MAX_BODY_BYTES)]);
+      const { bytes, headers } = http.body(served.model, ['x'.repeat(100 * MAX_BODY_BYTES)]);
       const body = gzipSync(bytes);
       expect(body.byteLength).to.be.below(MAX_BODY_BYTES);
       const answer = await http.send(served, {

@@ -62,6 +62,8 @@ export class Call {
   readonly context: RequestContext;
   readonly path: string;
   readonly parts: CallParts;
+  /** Whether it is answered as an earlier call under the same Idempotency-Key was. */
+  replayed = false;
   readonly #metadata: Metadata;
   readonly #base: ServerInterceptingCallInterface;
   readonly #method: Method;
@@ -96,7 +98,9 @@ export class Call {
     };
     this.#end = (error) => {
       this.#ended = true;
-      send(endOf(this.context, error));
+      const end = endOf(this.context, error);
+      if (this.replayed) end.metadata.set('idempotency-replayed', 'true');
+      send(end);
     };
   }
 

@@ -42,7 +42,8 @@ export async function inferMessage(
   named?: NamedOnce,
 ): Promise<Buffer> {
   const { request, asked } = read(parts, call, context, message);
-  const { answer } = await parts.answerOnce(write, request, asked, named);
+  const { answer, replayed } = await parts.answerOnce(write, request, asked, named);
+  if (replayed) call.replayed = true;
   if (answer.status !== 200) throw refusalOf(answer);
   return answer.body as Buffer;
 }
