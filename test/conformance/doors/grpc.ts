@@ -1,6 +1,5 @@
-import { type ServiceError, status } from '@grpc/grpc-js';
 import { expect } from 'chai';
-import { GrpcClient } from '#gateway/test-support/grpc-client.js';
+import { GrpcClient, type ServiceError, status } from '#gateway/test-support/grpc-client.js';
 import type { Answered, Door } from '../door.js';
 import { rowsOf } from '../http-door.js';
 import { bytesElements, floatsOf } from '../raw-tensors.js';

@@ -11,6 +11,8 @@ import {
 } from '@grpc/grpc-js';
 import { loadSync } from '@grpc/proto-loader';
 
+export { type ServiceError, status } from '@grpc/grpc-js';
+
 const PROTO = new URL('../../proto/', import.meta.url);
 
 export interface Parameter {
