@@ -130,8 +130,8 @@ describe('what a server tells', function () {
 
   it('nobody who asks from another machine: every port is on loopback', function () {
     if (process.platform !== 'linux') this.skip();
-    // One of the gateway and one of the worker; Redis has a unix socket.
-    expect(listening).to.have.length(2);
+    // The gateway's two, HTTP and gRPC, and the worker's; Redis has a unix socket.
+    expect(listening).to.have.length(3);
     for (const address of listening) expect(address).to.match(/^0100007F:/);
   });
 
