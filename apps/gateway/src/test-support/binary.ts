@@ -39,11 +39,13 @@ export async function postBinary(
   url: string,
   body: Uint8Array | string,
   jsonLength?: number | string,
+  headers: Record<string, string> = {},
 ): Promise<BinaryAnswer> {
   const response = await fetch(url, {
     method: 'POST',
     headers: {
       'content-type': 'application/octet-stream',
+      ...headers,
       ...(jsonLength === undefined ? {} : { 'inference-header-content-length': String(jsonLength) }),
     },
     body: body as Uint8Array<ArrayBuffer>,

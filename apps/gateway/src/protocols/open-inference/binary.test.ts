@@ -245,6 +245,22 @@ describe('the Open Inference door, tensors in bytes', () => {
     }
   });
 
+  it('replays an answer in bytes under its Idempotency-Key, header and all', async () => {
+    const tensor = tensorOf('FP32');
+    const { body, jsonLength } = binaryBody(
+      { inputs: [binaryInput(tensor)], parameters: { binary_data_output: true } },
+      [tensor.data],
+    );
+    const key = { 'idempotency-key': uniqueName('key') };
+    const answered = everyWorker.answered.length;
+    const first = await postBinary(url(every.name), body, jsonLength, key);
+    const second = await postBinary(url(every.name), body, jsonLength, key);
+    expect(second.headers.get('idempotency-replayed')).to.equal('true');
+    expect(second.bytes).to.deep.equal(first.bytes);
+    expect(second.bytes.fp32_out).to.deep.equal(Buffer.from(tensor.data));
+    expect(everyWorker.answered).to.have.length(answered + 1);
+  });
+
   it('passes priority on as a class and timeout as a deadline, and neither to the model', async () => {
     const inputs = [{ name: 'text', datatype: 'BYTES', shape: [1], data: ['a'] }];
     const model = textModel(uniqueName('scheduled'));

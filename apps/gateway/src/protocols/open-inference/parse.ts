@@ -12,7 +12,7 @@ import { readParameters } from '../parameters.js';
 import { readBy } from '../read-by.js';
 import { readTensor } from '../read-tensor.js';
 import { readTexts } from '../read-texts.js';
-import { takeScheduling } from '../scheduling.js';
+import { type Scheduling, takeScheduling } from '../scheduling.js';
 import { BinaryBody, JSON_LENGTH_HEADER } from './binary-body.js';
 import { restoreIntegers } from './exact-integers.js';
 import { readRaw } from './raw-body.js';
@@ -58,9 +58,7 @@ export function parseInfer(
   const parsed = parseStrictJson(binary.json, maxDepth);
   requireFew(parsed);
   const request = readBy(inferRequestSchema, parsed);
-  const { binary_data_output: binaryOutput = false, ...parameters } = readParameters(request.parameters);
-  if (typeof binaryOutput !== 'boolean')
-    throw invalid('parameters.binary_data_output', 'must be true or false');
+  const { binaryOutput, scheduling } = readOptions(request.parameters);
   const outputs = readOutputs(model, request.outputs ?? [], binaryOutput);
   const matched = matchInputs(model, request.inputs);
   const inputs = matched.map((input, index) =>
@@ -72,7 +70,7 @@ export function parseInfer(
     inputs,
     itemCount: matched[0]?.shape[0] ?? 0,
     outputs,
-    ...takeScheduling(parameters),
+    ...scheduling,
   };
 }
 
@@ -83,6 +81,22 @@ function requireFew(body: unknown): void {
     if (Array.isArray(list) && list.length > MAX_TENSORS)
       throw invalid(name, `must have at most ${MAX_TENSORS} entries`);
   }
+}
+
+interface Options {
+  /** Whether outputs are answered in bytes where they say nothing themselves. */
+  binaryOutput: boolean;
+  scheduling: Scheduling;
+}
+
+function readOptions(value: unknown): Options {
+  // Most requests have none, and taking some out of others is slow.
+  if (value === undefined) return { binaryOutput: false, scheduling: { parameters: {} } };
+  const { binary_data_output: binaryOutput = false, ...parameters } = readParameters(value);
+  if (typeof binaryOutput !== 'boolean') {
+    throw invalid('parameters.binary_data_output', 'must be true or false');
+  }
+  return { binaryOutput, scheduling: takeScheduling(parameters) };
 }
 
 function readInput(
