@@ -40,6 +40,21 @@ describe("the fuzzer's judge", () => {
     expect(judged(200, '{"outputs":', 'application/json')).to.contain('no JSON');
   });
 
+  it("takes OpenAI's errors where they belong, whole and with a known code", () => {
+    const errorOf = (error: object): string => JSON.stringify({ error });
+    const whole = { message: 'm', type: 'invalid_request_error', param: null, code: 'invalid_json' };
+    const at = (door: 'native' | 'openai', status: number, body: string) => {
+      const [only] = parseAnswers(answer(status, body, 'application/json')).answers;
+      if (!only) throw new Error('no answer was read');
+      return faultOf(only, door, 'POST');
+    };
+    expect(at('openai', 400, errorOf(whole))).to.equal(undefined);
+    expect(at('native', 400, errorOf(whole))).to.contain("another door's shape");
+    expect(at('openai', 404, errorOf(whole))).to.contain('error code unknown');
+    expect(at('openai', 400, errorOf({ ...whole, message: '' }))).to.contain('no known shape');
+    expect(at('openai', 400, '{"code":"invalid_json"}')).to.contain("another door's shape");
+  });
+
   it('reads answers one behind another, and nothing that is no HTTP', () => {
     const one = answer(200, '{}', 'application/json');
     expect(parseAnswers(Buffer.concat([one, one])).answers.map(({ status }) => status)).to.deep.equal([

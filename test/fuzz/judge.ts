@@ -45,17 +45,29 @@ function faultOfError(
   if (!JSON_TYPES.test(type)) return `an error in no known shape: ${said}`;
   const value = parsed(text);
   if (typeof value !== 'object' || value === null) return `an error that is no object: ${said}`;
-  const { code, requestId, error, ready } = value as Record<string, unknown>;
+  const { code, requestId, error, error_type: teiType, ready } = value as Record<string, unknown>;
   // Readiness that fails is no error of the request's.
   if (status === 503 && ready === false) return undefined;
   if (code !== undefined) {
-    if (door === 'open') return `an error in another door's shape: ${said}`;
+    if (door === 'open' || door === 'openai' || door === 'tei')
+      return `an error in another door's shape: ${said}`;
     if (!isErrorCode(code) || ERRORS[code].status !== status) return `an error code unknown for it: ${said}`;
     // Its own id, where the client's stands under the usual name.
     const id = headers.get('x-millrace-request-id') ?? headers.get('x-request-id');
     return id === undefined || id === requestId ? undefined : `another request's id: ${said}`;
   }
-  if (typeof error !== 'string' || error === '' || !(door === 'open' || door === 'any')) {
+  if (typeof error === 'object' && error !== null) {
+    if (door !== 'openai' && door !== 'any') return `an error in another door's shape: ${said}`;
+    const { message, type: kind, param, code: its } = error as Record<string, unknown>;
+    const whole =
+      typeof message === 'string' && message !== '' && typeof kind === 'string' && param !== undefined;
+    if (!whole) return `an error in no known shape: ${said}`;
+    return isErrorCode(its) && ERRORS[its].status === status
+      ? undefined
+      : `an error code unknown for it: ${said}`;
+  }
+  const itsDoor = typeof teiType === 'string' ? 'tei' : 'open';
+  if (typeof error !== 'string' || error === '' || !(door === itsDoor || door === 'any')) {
     return `an error in no known shape: ${said}`;
   }
   const known = Object.values(ERRORS).some((spec) => spec.status === status);

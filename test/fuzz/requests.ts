@@ -2,7 +2,7 @@ import type { Dice } from '../support/dice.js';
 import { MINILM } from '../support/minilm.js';
 
 /** In whose shape the answer's errors must be. */
-export type Door = 'native' | 'open' | 'page' | 'any';
+export type Door = 'native' | 'open' | 'openai' | 'tei' | 'page' | 'any';
 
 /** One request before it is written to a socket. */
 export interface Wanted {
@@ -49,8 +49,25 @@ const OPEN_OPTIONS: readonly [object, ...object[]] = [
   { outputs: [] },
 ];
 
+const EMBEDDED: readonly [unknown, ...unknown[]] = [
+  'A sentence of a few words.',
+  ['A short text.', 'Another.'],
+  [7592, 2088],
+  [[7592], [2088, 7592]],
+];
+
+const EMBEDDING_OPTIONS: readonly [object, ...object[]] = [
+  {},
+  { encoding_format: 'base64' },
+  { encoding_format: 'float', dimensions: 384, user: 'a' },
+];
+
 export function validCall(dice: Dice): ValidCall {
   const isText = dice.chance(MINILM_SHARE);
+  if (isText && dice.chance(0.3)) {
+    const body = { model: MINILM, input: dice.pick(EMBEDDED), ...dice.pick(EMBEDDING_OPTIONS) };
+    return { path: '/v1/embeddings', door: 'openai', body };
+  }
   const model = isText ? MINILM : 'identity';
   const version = dice.chance(0.2) ? '/versions/1' : '';
   if (dice.chance(0.5)) {
@@ -70,7 +87,10 @@ export function validCall(dice: Dice): ValidCall {
 
 /** What is only asked for: no body belongs to it. */
 const ASKED: readonly [[string, Door], ...[string, Door][]] = [
-  ['/v1/models', 'native'],
+  ['/v1/models', 'openai'],
+  ['/v1/models/identity', 'openai'],
+  ['/v1/models/nope', 'openai'],
+  ['/v1/embeddings', 'openai'],
   ['/v2', 'open'],
   ['/v2/health/live', 'native'],
   ['/v2/health/ready', 'native'],
@@ -79,12 +99,16 @@ const ASKED: readonly [[string, Door], ...[string, Door][]] = [
   ['/v2/models/identity/ready', 'open'],
   [`/v2/models/${MINILM}/versions/1/ready`, 'open'],
   ['/v2/models/nope', 'open'],
+  ['/v2/repository/index', 'open'],
+  ['/v2/repository/models/identity/load', 'open'],
   ['/metrics', 'native'],
   ['/dashboard', 'page'],
   ['/dashboard/login', 'page'],
   ['/dashboard/api/queues', 'page'],
   ['/dashboard/logout', 'page'],
-  ['/', 'native'],
+  ['/', 'tei'],
+  ['/info', 'tei'],
+  ['/tokenize', 'tei'],
   ['/favicon.ico', 'native'],
   ['/v1/models/identity/versions/99/predict', 'native'],
   ['/v1/jobs/00000000-0000-4000-8000-000000000000', 'native'],

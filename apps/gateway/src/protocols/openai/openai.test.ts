@@ -273,7 +273,6 @@ describe("OpenAI's door, by OpenAI's client", () => {
       ['dimensions that are no whole number', { input: 'a', dimensions: 2.5 }, 'dimensions'],
       ['a user that is no text', { input: 'a', user: 3 }, 'user'],
       ['a misspelt field', { input: 'a', encodingFormat: 'float' }, 'encodingFormat'],
-      ['__proto__', '{"model":"MODEL","input":"a","__proto__":{"dimensions":2}}', '__proto__'],
       ['no object', '["a"]', 'body'],
       ['no JSON', '{"model":', 'body', 'invalid_json'],
       ['nothing', '', 'body', 'invalid_json'],
@@ -294,8 +293,8 @@ describe("OpenAI's door, by OpenAI's client", () => {
       });
     }
 
-    it('takes null for what may be left out', async () => {
-      const body = `{"model":"${model}","input":"a","encoding_format":null,"dimensions":null,"user":null}`;
+    it('takes null for what may be left out, and ignores __proto__', async () => {
+      const body = `{"model":"${model}","input":"a","encoding_format":null,"dimensions":null,"user":null,"__proto__":{"dimensions":2}}`;
       const headers = { authorization: `Bearer ${key}` };
       const answer = await post<OpenAI.CreateEmbeddingResponse>(
         `${gateway.url}/v1/embeddings`,
