@@ -6,35 +6,8 @@ import numpy as np
 import pytest
 import tritonclient.http as triton
 import tritonclient.http.aio as triton_aio
+from arrays import ARRAYS, datatype_of, require_same_bits, texts_input
 from tritonclient.utils import InferenceServerException
-
-# One array a datatype that NumPy has, as the model of all datatypes names its inputs.
-ARRAYS = {
-    "fp16": np.array([[0.5, -2], [65504, 6e-8]], dtype=np.float16),
-    "fp32": np.array([[0.1, -1e-30], [3.4e38, 0]], dtype=np.float32),
-    "fp64": np.array([[np.pi, -1e300]] * 2, dtype=np.float64),
-    "int8": np.array([[-128, 127]] * 2, dtype=np.int8),
-    "int16": np.array([[-32768, 32767]] * 2, dtype=np.int16),
-    "int32": np.array([[-(2**31), 2**31 - 1]] * 2, dtype=np.int32),
-    "int64": np.array([[-(2**63), 2**63 - 1]] * 2, dtype=np.int64),
-    "uint8": np.array([[0, 255]] * 2, dtype=np.uint8),
-    "uint16": np.array([[0, 65535]] * 2, dtype=np.uint16),
-    "uint32": np.array([[0, 2**32 - 1]] * 2, dtype=np.uint32),
-    "uint64": np.array([[0, 2**64 - 1]] * 2, dtype=np.uint64),
-    "bool": np.array([[True, False]] * 2, dtype=bool),
-    "bytes": np.array([["жаба 🐸".encode(), b""], [b"a", b"bc"]], dtype=np.object_),
-}
-DATATYPES = {"bool": "BOOL", "bytes": "BYTES"}
-
-
-def datatype_of(name):
-    return DATATYPES.get(name, name.upper())
-
-
-def texts_input(texts, module=triton):
-    tensor = module.InferInput("text", [len(texts)], "BYTES")
-    tensor.set_data_from_numpy(np.array([text.encode() for text in texts], dtype=np.object_))
-    return tensor
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +34,7 @@ def test_describes_itself_and_its_models(client, model):
 
 
 def test_embeds_texts(client, model, sentences, native, same):
-    result = client.infer(model, [texts_input(sentences)], request_id="mine-1")
+    result = client.infer(model, [texts_input(triton, sentences)], request_id="mine-1")
     same(result.as_numpy("embedding"), native(sentences))
     assert result.get_response()["id"] == "mine-1"
     assert "binary_data_size" in result.get_output("embedding")["parameters"]
@@ -81,12 +54,7 @@ def test_returns_every_datatype_bit_by_bit(client, name):
     tensor = triton.InferInput(name, array.shape, datatype_of(name))
     tensor.set_data_from_numpy(array)
     returned = client.infer("datatypes", [tensor]).as_numpy(f"{name}_out")
-    assert returned.shape == array.shape
-    if name == "bytes":
-        assert returned.tolist() == array.tolist()
-    else:
-        assert returned.dtype == array.dtype
-        assert returned.tobytes() == array.tobytes()
+    require_same_bits(returned, array)
 
 
 def test_returns_the_outputs_asked_for(client):
@@ -102,7 +70,7 @@ def test_returns_the_outputs_asked_for(client):
 def test_sends_and_takes_compressed_bodies(client, model, sentences, native, same, algorithm):
     result = client.infer(
         model,
-        [texts_input(sentences)],
+        [texts_input(triton, sentences)],
         request_compression_algorithm=algorithm,
         response_compression_algorithm=algorithm,
     )
@@ -110,7 +78,7 @@ def test_sends_and_takes_compressed_bodies(client, model, sentences, native, sam
 
 
 def test_infers_asynchronously(client, model, sentences, native, same):
-    pending = [client.async_infer(model, [texts_input([text])]) for text in sentences]
+    pending = [client.async_infer(model, [texts_input(triton, [text])]) for text in sentences]
     vectors = [each.get_result().as_numpy("embedding")[0] for each in pending]
     same(vectors, native(sentences))
 
@@ -120,7 +88,7 @@ def test_infers_with_asyncio(url, model, sentences, native, same):
         async with triton_aio.InferenceServerClient(url.removeprefix("http://")) as client:
             assert await client.is_server_ready()
             return await asyncio.gather(
-                *(client.infer(model, [texts_input([text], triton_aio)]) for text in sentences)
+                *(client.infer(model, [texts_input(triton_aio, [text])]) for text in sentences)
             )
 
     results = asyncio.run(embed())
@@ -131,7 +99,7 @@ def test_lists_the_models_and_counts_what_they_did(client, model, sentences):
     index = client.get_model_repository_index()
     assert {"name": model, "version": "1", "state": "READY", "reason": ""} in index
     before = inferences(client, model)
-    client.infer(model, [texts_input(sentences)])
+    client.infer(model, [texts_input(triton, sentences)])
     assert inferences(client, model) == before + len(sentences)
 
 
@@ -148,7 +116,7 @@ def test_says_that_models_cannot_be_loaded(client, model):
 
 def test_gives_up_at_the_timeout_it_was_told(client, model, sentences):
     with pytest.raises(InferenceServerException) as refusal:
-        client.infer(model, [texts_input(sentences * 50)], timeout=1)
+        client.infer(model, [texts_input(triton, sentences * 50)], timeout=1)
     assert refusal.value.status() in ("429", "504")
 
 
@@ -177,5 +145,5 @@ def test_raises_what_is_wrong_with_an_input(client, model, tensor):
 
 def test_raises_that_a_model_is_unknown(client, model):
     with pytest.raises(InferenceServerException, match=model) as refusal:
-        client.infer("nope", [texts_input(["a"])])
+        client.infer("nope", [texts_input(triton, ["a"])])
     assert refusal.value.status() == "404"
