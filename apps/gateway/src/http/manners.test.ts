@@ -76,6 +76,8 @@ describe('manners of HTTP', () => {
       ['/metrics', 'HEAD, GET, OPTIONS'],
       ['/embed', 'POST, OPTIONS'],
       ['/info', 'HEAD, GET, OPTIONS'],
+      ['/openapi.json', 'HEAD, GET, OPTIONS'],
+      ['/docs', 'HEAD, GET, OPTIONS'],
     ] as const) {
       const response = await fetch(locked.url + path, { method: 'OPTIONS' });
       expect(response.status, path).to.equal(204);
@@ -88,7 +90,14 @@ describe('manners of HTTP', () => {
   });
 
   it('HEAD is GET without its body, at every door', async () => {
-    for (const path of [`/v2/models/${model}`, '/v2', '/v2/health/ready', '/v1/models', '/metrics']) {
+    for (const path of [
+      `/v2/models/${model}`,
+      '/v2',
+      '/v2/health/ready',
+      '/v1/models',
+      '/metrics',
+      '/openapi.json',
+    ]) {
       const got = await fetch(gateway.url + path);
       const head = await fetch(gateway.url + path, { method: 'HEAD' });
       expect(head.status, path).to.equal(got.status);
