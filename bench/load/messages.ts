@@ -1,6 +1,6 @@
 /** What the runner asks of the generator's process, and what it gets back. */
 export interface LoadSpec {
-  /** `http://127.0.0.1:PORT/path`. */
+  /** `http://127.0.0.1:PORT/path`; a fragment only tells loads apart. */
   url: string;
   /** The same path of further gateways: connections are spread over all, and turn from one that goes away. */
   otherUrls?: readonly string[];

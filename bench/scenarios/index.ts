@@ -4,6 +4,7 @@ import { binaryVsJson } from './binary-vs-json.js';
 import { cold } from './cold.js';
 import { connections } from './connections.js';
 import { depth } from './depth.js';
+import { doors } from './doors.js';
 import { idle } from './idle.js';
 import { int8VsFp32 } from './int8-vs-fp32.js';
 import { lone } from './lone.js';
@@ -25,6 +26,7 @@ export const SCENARIOS: readonly Scenario[] = [
   peers,
   overhead,
   binaryVsJson,
+  doors,
   lone,
   slo,
   depth,

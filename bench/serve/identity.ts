@@ -12,19 +12,20 @@ export const IDENTITY: ModelDescription = {
   limits: { maxRequestItems: 2048 },
 };
 
-const VALUES = [0.5, -1.25, 3, 42];
-const BODY = JSON.stringify({ inputs: { fp32: VALUES } });
+/** What the small request holds and its answer gives back. */
+export const IDENTITY_VALUES = [0.5, -1.25, 3, 42];
+const BODY = JSON.stringify({ inputs: { fp32: IDENTITY_VALUES } });
 
 export const IDENTITY_ANSWER = {
   id: '00000000-0000-4000-8000-000000000000',
   model: IDENTITY.name,
   version: IDENTITY.version,
-  outputs: [{ fp32_out: VALUES }],
+  outputs: [{ fp32_out: IDENTITY_VALUES }],
   timings: { total: 0 },
 };
 
 export const IDENTITY_REQUESTS: Pick<LoadSpec, 'bodies' | 'itemsPerRequest' | 'check'> = {
   bodies: [BODY],
   itemsPerRequest: 1,
-  check: { path: ['outputs', 0, 'fp32_out'], expected: { 0: [VALUES] }, tolerance: 0 },
+  check: { path: ['outputs', 0, 'fp32_out'], expected: { 0: [IDENTITY_VALUES] }, tolerance: 0 },
 };

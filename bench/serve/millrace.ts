@@ -4,6 +4,8 @@ import type { Bench } from '../run/scenario.js';
 export interface Served {
   /** The gateway's base URL. */
   url: string;
+  /** HOST:PORT of its gRPC door. */
+  grpc: string;
   /** The worker's health and metrics. */
   workerUrl: string;
   redisUrl: string;
@@ -23,6 +25,7 @@ export async function serve(bench: Bench, options: ClusterOptions): Promise<Serv
   if (!gateway || !worker) throw new Error('a cluster without processes');
   return {
     url: gateway.url,
+    grpc: gateway.grpc ?? '',
     workerUrl: worker.url,
     redisUrl: cluster.redis.url,
     pids: { gateway: gateway.pid, worker: worker.pid, redis: cluster.redis.pid },

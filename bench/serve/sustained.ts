@@ -17,7 +17,10 @@ const LOW = 0.3;
 const HIGH = 1.1;
 
 export interface Target
-  extends Pick<LoadSpec, 'url' | 'otherUrls' | 'bodies' | 'itemsPerRequest' | 'check' | 'deadlineMs'> {
+  extends Pick<
+    LoadSpec,
+    'url' | 'otherUrls' | 'bodies' | 'wire' | 'itemsPerRequest' | 'check' | 'deadlineMs'
+  > {
   pids?: Record<string, number>;
 }
 
