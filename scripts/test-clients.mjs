@@ -49,7 +49,6 @@ const code = await run(
       ...withoutReports(),
       MILLRACE_URL: cluster.url,
       MILLRACE_GRPC_URL: cluster.gateways[0].grpc,
-      MILLRACE_GRPC_URL: cluster.gateways[0].grpc,
       MILLRACE_MODEL: MODEL,
       MILLRACE_TEST_COUNTS: countsFile,
       // Not beside the tests.
