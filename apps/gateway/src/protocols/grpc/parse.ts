@@ -25,7 +25,9 @@ const REFUSED = {
  * @throws MillraceError `invalid_input`, `too_many_items`, `unsupported`.
  */
 export function parseInferMessage(model: ModelDescription, message: InferMessage): ParsedCall {
-  const { [FINAL_PARAMETER]: sayFinal = false, ...all } = readParameters(message.parameters);
+  const all = readParameters(message.parameters);
+  const sayFinal = all[FINAL_PARAMETER] ?? false;
+  if (Object.hasOwn(all, FINAL_PARAMETER)) delete all[FINAL_PARAMETER];
   if (typeof sayFinal !== 'boolean') throw invalid(`parameters.${FINAL_PARAMETER}`, 'must be true or false');
   refuse(all, REFUSED.parameters, 'parameters');
   for (const [index, { parameters }] of message.inputs.entries()) {
