@@ -47,5 +47,17 @@ export function inlineSchema(schema: z.ZodType): JsonObject {
 
 /** Inside an OpenAPI document the dialect is known, and its place is its name. */
 function withoutMarks({ $schema: _, $id: __, id: ___, ...schema }: JsonObject): JsonObject {
-  return schema;
+  return separateTypes(schema) as JsonObject;
+}
+
+/** Several types are rightly written as a list of them; some tools that read OpenAPI take one alone. */
+function separateTypes(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(separateTypes);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const written = Object.fromEntries(
+    Object.entries(schema).map(([name, value]) => [name, separateTypes(value)]),
+  ) as JsonObject;
+  const { type, ...rest } = written;
+  if (!Array.isArray(type)) return written;
+  return { ...rest, anyOf: type.map((each: unknown) => ({ type: each })) };
 }

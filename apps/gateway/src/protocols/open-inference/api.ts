@@ -17,6 +17,9 @@ export const MODEL_PATH = '/v2/models/:model{/versions/:version}';
 const JSON_TYPE = 'application/json';
 const BINARY_TYPE = 'application/octet-stream';
 
+/** As the header has it. */
+const jsonLength = z.string().regex(/^[0-9]{1,15}$/);
+
 const infer: ApiOperation = {
   id: 'infer',
   method: 'post',
@@ -30,7 +33,7 @@ const infer: ApiOperation = {
       name: JSON_LENGTH_HEADER,
       in: 'header',
       description: 'Bytes of JSON in front of binary tensors.',
-      schema: z.int().min(0),
+      schema: jsonLength,
     },
   ],
   request: {
@@ -61,7 +64,7 @@ const infer: ApiOperation = {
         {
           name: JSON_LENGTH_HEADER,
           description: 'Bytes of JSON in front of binary tensors.',
-          schema: z.int().min(0),
+          schema: jsonLength,
         },
       ],
     },
