@@ -1,4 +1,5 @@
 import { Dice } from '../support/dice.js';
+import { binaryRequest } from './binary-requests.js';
 import { mutateBody } from './body-mutations.js';
 import { RAW_MUTATIONS, type RawCase } from './http-mutations.js';
 import { askedRequest, jsonRequest, loginRequest, validCall, type Wanted, written } from './requests.js';
@@ -12,6 +13,8 @@ export interface FuzzCase extends RawCase {
 const RAW_SHARE = 0.3;
 const ASKED_SHARE = 0.15;
 const LOGIN_SHARE = 0.03;
+/** Tensors behind JSON. */
+const BINARY_SHARE = 0.1;
 /** Work for the workers, among what is refused at the door. */
 const VALID_SHARE = 0.15;
 const SEED_STEP = 0x9e3779b1;
@@ -48,6 +51,7 @@ function plainRequest(dice: Dice): Wanted {
 function wellFramed(dice: Dice): { request: Wanted; what: string } {
   if (dice.chance(ASKED_SHARE)) return { request: askedRequest(dice), what: '' };
   if (dice.chance(LOGIN_SHARE)) return { request: loginRequest(dice), what: '' };
+  if (dice.chance(BINARY_SHARE)) return binaryRequest(dice);
   const { path, door, body } = validCall(dice);
   if (dice.chance(VALID_SHARE)) {
     // Few keys for many bodies: most come again, with the same body or another.

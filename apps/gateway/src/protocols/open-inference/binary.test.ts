@@ -1,4 +1,5 @@
 import {
+  BULL_PREFIX,
   bytesTensor,
   DATATYPES,
   type Datatype,
@@ -11,8 +12,8 @@ import type { Gateway } from '../../gateway.js';
 import { type BinaryAnswer, binaryBody, binaryInput, postBinary } from '../../test-support/binary.js';
 import { Harness, post } from '../../test-support/harness.js';
 import { DIMENSIONS, everyTypeModel, oneInputModel, textModel } from '../../test-support/models.js';
-import { uniqueName } from '../../test-support/redis.js';
-import { embeddingOf, type StandInWorker } from '../../test-support/stand-in-worker.js';
+import { testRedis, uniqueName, until } from '../../test-support/redis.js';
+import { embeddingOf, StandInWorker } from '../../test-support/stand-in-worker.js';
 
 /** Two items of three elements, of bytes that mean different things in every datatype. */
 function tensorOf(datatype: Datatype): Tensor {
@@ -259,6 +260,38 @@ describe('the Open Inference door, tensors in bytes', () => {
     expect(second.bytes).to.deep.equal(first.bytes);
     expect(second.bytes.fp32_out).to.deep.equal(Buffer.from(tensor.data));
     expect(everyWorker.answered).to.have.length(answered + 1);
+  });
+
+  it('lets the jobs of a queue wait in the order of their classes, whenever they came', async () => {
+    const model = textModel(uniqueName('waiting'));
+    const idle = new StandInWorker(model);
+    await idle.announce();
+    harness.onRelease(() => idle.stop());
+    const redis = testRedis();
+    harness.onRelease(() => redis.disconnect());
+    const other = await harness.gateway({ models: [model.name], waitMs: 20_000 });
+    const waiting = () => redis.zrange(`${BULL_PREFIX}:${idle.queue}:prioritized`, '0', '-1');
+    const inputs = [{ name: 'text', datatype: 'BYTES', shape: [1], data: ['a'] }];
+    const aborted = new AbortController();
+    const asked = [3, 2, 1, 3, 0, 2].map(async (priority, count) => {
+      // One after the other, as the order within a class is that of coming.
+      await until('those before it wait', async () => (await waiting()).length === count);
+      return await fetch(`${other.url}/v2/models/${model.name}/infer`, {
+        method: 'POST',
+        signal: aborted.signal,
+        body: Buffer.from(JSON.stringify({ id: String(count), inputs, parameters: { priority, count } })),
+      });
+    });
+    await until('all wait', async () => (await waiting()).length === asked.length);
+    const order = await Promise.all(
+      (await waiting()).map(async (id) => {
+        const data = await redis.hget(`${BULL_PREFIX}:${idle.queue}:${id}`, 'data');
+        return JSON.parse(data ?? '').parts[0].parameters.count;
+      }),
+    );
+    expect(order).to.deep.equal([2, 4, 1, 5, 0, 3]);
+    aborted.abort();
+    await Promise.allSettled(asked);
   });
 
   it('passes priority on as a class and timeout as a deadline, and neither to the model', async () => {
