@@ -171,6 +171,7 @@ async function start(
   const readiness = readinessCheck(faults, directory);
   const doors = protocolDoors(parts);
   const metricsOpen = isLoopback(settings.host);
+  const unreadAnswers = new UnreadAnswers(settings.maxUnreadBytes, metrics);
   const app = createApp({
     clock,
     logger,
@@ -178,7 +179,7 @@ async function start(
     state,
     sending: {
       compression: new Compression(settings.compressFromBytes),
-      unread: new UnreadAnswers(settings.maxUnreadBytes, metrics),
+      unread: unreadAnswers,
     },
     corsOrigins: settings.corsOrigins,
     keys,
@@ -220,6 +221,7 @@ async function start(
     state,
     keys,
     bodies,
+    unreadAnswers,
     directory,
     statistics,
     answerOnce,

@@ -5,6 +5,12 @@ import { closeWithSocket } from './queued-answers.js';
 /** A client that reads nothing of a waiting answer for this long, in ms, is cut off. */
 const UNREAD_MS = 10_000;
 
+interface Waiting {
+  bytes: number;
+  /** Gives it up, and its client. */
+  cut(): void;
+}
+
 /**
  * Answers that the kernel did not take whole, because their clients don't read as fast as they ask. Each may wait for
  * as long as it gets on; all together they may take so many bytes, and the oldest goes first.
@@ -12,8 +18,8 @@ const UNREAD_MS = 10_000;
 export class UnreadAnswers {
   readonly #most: number;
   readonly #metrics: Pick<GatewayMetrics, 'unreadBytes' | 'answersCut'>;
-  /** Bytes by answer, the oldest first. */
-  readonly #waiting = new Map<ServerResponse, number>();
+  /** The oldest first. */
+  readonly #waiting = new Map<object, Waiting>();
   #held = 0;
 
   constructor(most: number, metrics: Pick<GatewayMetrics, 'unreadBytes' | 'answersCut'>) {
@@ -34,25 +40,35 @@ export class UnreadAnswers {
       closeWithSocket(res);
       if (res.destroyed) return;
     }
-    this.#waiting.set(res, bytes);
-    this.#count(bytes);
-    res.once('close', () => this.#forget(res));
+    this.hold(res, bytes, () => res.req.socket.destroy());
+    res.once('close', () => this.forget(res));
+  }
+
+  /**
+   * Counts an answer that waits, until {@link forget}; for what `watch` does not know.
+   * @param answer stands for it; another number of bytes replaces the first.
+   */
+  hold(answer: object, bytes: number, cut: () => void): void {
+    const before = this.#waiting.get(answer)?.bytes ?? 0;
+    this.#waiting.set(answer, { bytes, cut });
+    this.#count(bytes - before);
     while (this.#held > this.#most && this.#waiting.size > 1) this.#cutOldest();
   }
 
-  #cutOldest(): void {
-    const [oldest] = this.#waiting.keys();
-    if (!oldest) return;
-    this.#forget(oldest);
-    this.#metrics.answersCut.inc();
-    oldest.req.socket.destroy();
+  forget(answer: object): void {
+    const waiting = this.#waiting.get(answer);
+    if (!waiting) return;
+    this.#waiting.delete(answer);
+    this.#count(-waiting.bytes);
   }
 
-  #forget(res: ServerResponse): void {
-    const bytes = this.#waiting.get(res);
-    if (bytes === undefined) return;
-    this.#waiting.delete(res);
-    this.#count(-bytes);
+  #cutOldest(): void {
+    for (const [oldest, { cut }] of this.#waiting) {
+      this.forget(oldest);
+      this.#metrics.answersCut.inc();
+      cut();
+      return;
+    }
   }
 
   #count(bytes: number): void {

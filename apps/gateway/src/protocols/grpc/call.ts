@@ -12,6 +12,7 @@ import type { BodyBytes } from '../../http/body.js';
 import { type DoorErrors, type RecordParts, RequestContext, recordEnd } from '../../http/context.js';
 import { noteError, toMillraceError } from '../../http/errors.js';
 import type { GatewayState } from '../../http/health.js';
+import type { UnreadAnswers } from '../../http/unread-answers.js';
 import type { Arrivals } from './arrivals.js';
 import { endOf, errorOfLibrary, grpcErrors } from './status.js';
 
@@ -20,6 +21,8 @@ type LibraryEnd = Parameters<ServerInterceptingCallInterface['sendStatus']>[0];
 
 /** A client that reads nothing of a waiting answer for this long, in ms, is cut off. */
 const UNREAD_MS = 10_000;
+/** Fewer waiting bytes are not counted: connections have so much under way all the time. */
+const COUNTED_UNREAD = 16 * 1024;
 const NGHTTP2_CANCEL = 8;
 /** How much earlier than by our clock a client may find its deadline over, in ms. */
 const DEADLINE_SLACK_MS = 100;
@@ -28,6 +31,7 @@ export interface CallParts extends RecordParts {
   state: GatewayState;
   keys: ApiKeys;
   bodies: BodyBytes;
+  unreadAnswers: UnreadAnswers;
   arrivals: Arrivals;
   settings: Pick<Settings, 'maxBodyBytes'>;
 }
@@ -137,13 +141,16 @@ export class Call {
   /** Sends a message; `sent` is called once the connection has taken it. */
   send(message: Buffer, sent?: () => void): void {
     this.#base.sendMessage(message, () => {
-      if (this.#stream.writableLength === 0) this.#stream.setTimeout(0);
+      if (this.unread === 0) this.#stream.setTimeout(0);
+      if (this.unread < COUNTED_UNREAD) this.parts.unreadAnswers.forget(this);
       sent?.();
     });
-    if (this.#stream.writableLength === 0) return;
-    if (!this.#watched) this.#stream.once('timeout', () => this.#stream.close(NGHTTP2_CANCEL));
+    const { unread } = this;
+    if (unread === 0) return;
+    if (!this.#watched) this.#stream.once('timeout', this.#cut);
     this.#watched = true;
     this.#stream.setTimeout(UNREAD_MS);
+    if (unread >= COUNTED_UNREAD) this.parts.unreadAnswers.hold(this, unread, this.#cut);
   }
 
   /** Ends the call well. */
@@ -200,6 +207,7 @@ export class Call {
   over(): void {
     this.#arrived();
     const { context, parts } = this;
+    parts.unreadAnswers.forget(this);
     const gone = !this.#ended;
     this.#ended = true;
     // A client that gives up at its deadline may be heard before ours has come.
@@ -234,6 +242,8 @@ export class Call {
     this.#arrived();
     this.fail(new MillraceError('queue_full', undefined, { retryAfterSeconds: 1 }));
   };
+
+  readonly #cut = (): void => this.#stream.close(NGHTTP2_CANCEL);
 
   /** What was being read is whole, or given up. */
   #arrived(): void {

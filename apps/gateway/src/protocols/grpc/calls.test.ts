@@ -260,6 +260,35 @@ describe('calls at the gRPC door', () => {
     );
   });
 
+  it('are cut off when their answers wait unread and are too many together, the oldest first', async () => {
+    const model = uniqueName('grpc-unread');
+    await harness.worker(everyTypeModel(model));
+    const gateway = await harness.gateway({ maxUnreadBytes: 3_000_000 });
+    const large = bytesOf({
+      model_name: model,
+      inputs: [{ name: 'int8', datatype: 'INT8', shape: [1, 2_000_000] }],
+      raw_input_contents: [Buffer.alloc(2_000_000)],
+    });
+    const unread = () => metric(gateway, /^millrace_gateway_unread_bytes (\d+)$/m);
+    const ask = () => {
+      const session = connectHttp2(`http://${gateway.grpc?.address}`);
+      harness.onRelease(() => session.destroy());
+      const call = session.request(callHeaders());
+      call.on('error', () => undefined).end(framed(large));
+      return call;
+    };
+    const first = ask();
+    await until('an answer waits', async () => (await unread()) > 1_000_000);
+    const second = ask();
+    await until('one is cut off', () => first.closed);
+    expect(first.rstCode).to.equal(8);
+    let bytes = 0;
+    second.on('data', (chunk: Buffer) => (bytes += chunk.byteLength));
+    await until('the other is whole', () => bytes > 2_000_000);
+    await until('none waits', async () => (await unread()) === 0);
+    expect(await metric(gateway, /^millrace_gateway_unread_answers_cut_total (\d+)$/m)).to.equal(1);
+  });
+
   it('may not take for ever to send a message', async () => {
     const gateway = await harness.gateway({ requestTimeoutMs: 1000 });
     const session = connectHttp2(`http://${gateway.grpc?.address}`);
