@@ -12,11 +12,13 @@ import type { Idempotency } from '#gateway/idempotency/idempotency.js';
 import type { ModelDirectory } from '#gateway/inference/model-directory.js';
 import { StatisticsBook } from '#gateway/inference/model-statistics.js';
 import type { InferRequest, InferResult } from '#gateway/inference/request.js';
+import type { DurableRequests } from '#gateway/jobs/durable.js';
 import { answeringOnce } from '#gateway/protocols/answer-once.js';
 import { answering } from '#gateway/protocols/answering.js';
 import { doorOf } from '#gateway/protocols/door-of.js';
 import type { DoorParts } from '#gateway/protocols/door-parts.js';
 import { nativeRouter } from '#gateway/protocols/native/router.js';
+import { Writers } from '#gateway/protocols/writers.js';
 import { IDENTITY, IDENTITY_ANSWER } from './identity.js';
 
 /** Servers with an answer at hand: what a door costs by itself. Both resolve with their port. */
@@ -34,8 +36,16 @@ export async function readyGateway(): Promise<number> {
     bodies: new BodyBytes(settings.maxQueuedBytes),
     keyed: authenticate(keys),
     faults: () => [],
-    // The bench names none of its requests.
-    answer: answering(answeringOnce(async (request) => readyResult(request), {} as Idempotency, clock)),
+    // The bench names none of its requests, and has none kept.
+    answer: answering(
+      answeringOnce({
+        infer: async (request) => readyResult(request),
+        durable: {} as DurableRequests,
+        writers: new Writers(),
+        idempotency: {} as Idempotency,
+        clock,
+      }),
+    ),
     // The door asks its directory for nothing else.
     directory: { resolve: () => IDENTITY } as unknown as ModelDirectory,
   };

@@ -41,6 +41,7 @@ import { Recovery } from './inference/recovery.js';
 import { ReplyChannel } from './inference/reply-channel.js';
 import { ReplyStore } from './inference/reply-store.js';
 import { ReplyWaiter } from './inference/reply-waiter.js';
+import { Jobs } from './jobs/jobs.js';
 import { documentation } from './openapi/documentation.js';
 import { answeringOnce } from './protocols/answer-once.js';
 import { answering } from './protocols/answering.js';
@@ -48,8 +49,10 @@ import { doorOf } from './protocols/door-of.js';
 import type { DoorParts } from './protocols/door-parts.js';
 import { protocolDoors } from './protocols/doors.js';
 import { openGrpc } from './protocols/grpc/server.js';
+import { EventStreams } from './protocols/jobs/events.js';
 import { nativeErrors } from './protocols/native/problem.js';
 import { healthRouter } from './protocols/open-inference/health.js';
+import { Writers } from './protocols/writers.js';
 
 /** A running gateway. */
 export interface Gateway {
@@ -154,7 +157,13 @@ async function start(
   const records = new IdempotencyRecords(redis, link, settings.idempotencyKeepMs);
   const idempotency = new Idempotency(records, clock, metrics, logger);
   releasers.push(() => idempotency.stop());
-  const answerOnce = answeringOnce(infer, idempotency, clock);
+  const jobs = new Jobs({ redis, subscriber, clock, admission, producer, store, settings });
+  await jobs.start();
+  releasers.push(() => jobs.stop());
+  const writers = new Writers();
+  const { durable } = jobs;
+  const answerOnce = answeringOnce({ infer, durable, writers, idempotency, clock });
+  const events = new EventStreams({ ...jobs, logger });
 
   const bodies = new BodyBytes(settings.maxQueuedBytes);
   const faults = gatewayFaults(state, producer, directory, replies, loop);
@@ -169,7 +178,14 @@ async function start(
     keyed: authenticate(keys, 'infer'),
   };
   const readiness = readinessCheck(faults, directory);
-  const doors = protocolDoors(parts);
+  const doors = protocolDoors(parts, {
+    ...jobs,
+    clock,
+    writers,
+    events,
+    keyed: authenticate(keys, 'jobs'),
+    predictedWaitMs: (queue, model, ahead) => admission.predictedWaitMs(queue, model, ahead),
+  });
   const metricsOpen = isLoopback(settings.host);
   const unreadAnswers = new UnreadAnswers(settings.maxUnreadBytes, metrics);
   const app = createApp({
@@ -237,6 +253,7 @@ async function start(
     idempotency.failAll(error);
   };
   const close = async (): Promise<void> => {
+    events.close();
     await Promise.all([
       drainServer(server, { state, beside, graceMs: settings.graceMs, giveUp }),
       grpc?.drain(settings.graceMs),

@@ -45,7 +45,7 @@ export class Admission {
     if (!directory.isServed(model)) {
       throw new MillraceError('no_worker', undefined, { retryAfterSeconds: NO_WORKER_RETRY_SECONDS });
     }
-    const rate = this.#itemsPerSecond(queue, request);
+    const rate = this.#itemsPerSecond(queue, model);
     const ahead = load.itemsAhead(queue);
     const over = ahead + itemCount - limits.maxQueuedItems;
     if (over > 0) throw refusal('queue_full', over, rate);
@@ -75,11 +75,22 @@ export class Admission {
     this.#parts.load.settled(queue, items);
   }
 
+  /** To be told of an admitted request that nobody here waits for. */
+  handedOver(queue: string, items: number): void {
+    this.#parts.load.handedOver(queue, items);
+  }
+
+  /** How long jobs that wait behind `jobs` others will wait, in ms; undefined while nothing is known of the rate. */
+  predictedWaitMs(queue: string, model: ModelDescription, jobs: number): number | undefined {
+    const rate = this.#itemsPerSecond(queue, model);
+    return rate > 0 ? Math.round((jobs * this.#parts.load.itemsPerJob(queue) * 1000) / rate) : undefined;
+  }
+
   /**
    * What all workers will answer a second. While jobs queue up it is what they do answer; else what their
    * sessions could run: little is answered because little is asked.
    */
-  #itemsPerSecond(queue: string, { model }: InferRequest): number {
+  #itemsPerSecond(queue: string, model: ModelDescription): number {
     const { capacity, answered } = this.#parts.directory.drain(model);
     return this.#parts.load.backlogged(queue) && answered > 0 ? answered : Math.max(capacity, answered);
   }

@@ -1,5 +1,4 @@
 import { type ItemOutcome, MillraceError, type Reply, type Stamps, splitItems } from '@millrace/shared';
-import type { PlannedPart } from './parts.js';
 import type { InferRequest, InferResult, OutputColumn } from './request.js';
 
 /**
@@ -8,8 +7,8 @@ import type { InferRequest, InferResult, OutputColumn } from './request.js';
  * @throws MillraceError `internal` when a reply contradicts itself or its part.
  */
 export function gather(
-  request: InferRequest,
-  parts: readonly PlannedPart[],
+  request: Pick<InferRequest, 'requestId' | 'model' | 'itemCount' | 'fieldOf' | 'stamps'>,
+  parts: readonly { firstItem: number; count: number }[],
   replies: readonly Reply[],
 ): InferResult {
   const items: ItemOutcome[] = [];

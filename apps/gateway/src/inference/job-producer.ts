@@ -92,8 +92,33 @@ export class JobProducer {
       ...this.#jobOptions,
       jobId,
       priority: first.data.priority,
-      timestamp: Math.round(first.data.stamps.enqueued),
+      ...this.#times(first.data.stamps.enqueued),
     });
+  }
+
+  /** When it was added and, for a job that must not run yet, how long it is held back. */
+  #times(enqueuedAt: number): Pick<JobsOptions, 'timestamp' | 'delay'> {
+    const now = this.#clock.now();
+    const delay = Math.ceil(enqueuedAt - now);
+    return delay > 0 ? { timestamp: Math.round(now), delay } : { timestamp: Math.round(enqueuedAt) };
+  }
+
+  /** Where jobs of one request stand; `position` counts the jobs before the first of them that waits. */
+  async standing(
+    queueName: string,
+    jobIds: readonly string[],
+  ): Promise<{ active: boolean; delayed: boolean; position: number | undefined }> {
+    const queue = this.queue(queueName);
+    const states = await Promise.all(jobIds.map((id) => queue.getJobState(id)));
+    const waiting = jobIds.filter((_, i) => states[i] === 'prioritized' || states[i] === 'waiting');
+    const ranks = await Promise.all(waiting.map((id) => this.#redis.zrank(queue.toKey('prioritized'), id)));
+    // A stalled job waits in a list of its own, before all others.
+    const positions = ranks.map((rank) => rank ?? 0);
+    return {
+      active: states.includes('active'),
+      delayed: states.includes('delayed'),
+      position: positions.length > 0 ? Math.min(...positions) : undefined,
+    };
   }
 
   /** Removes a job that still waits. Says nothing of its state: BullMQ answers alike for an unknown id. */

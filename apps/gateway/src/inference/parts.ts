@@ -37,7 +37,7 @@ export interface PlannedJob {
 
 export interface PartOptions {
   queue: string;
-  /** Id of the gateway that waits for the replies. */
+  /** Id of the gateway that waits for the replies, or that they are for any. */
   replyTo: string;
   /** Most items in one part. */
   maxJobItems: number;
@@ -74,14 +74,19 @@ function planPart(
     count,
     replyTo: options.replyTo,
     deadlineAt: request.deadlineAt,
-    onDisconnect: 'cancel',
+    onDisconnect: request.durable ? 'keep' : 'cancel',
+    ...(request.durable ? { keepUntil: request.durable.keepUntil } : {}),
     tenant: request.tenant,
     priority: PRIORITIES[request.priority],
     ...(request.operation === undefined ? {} : { operation: request.operation }),
     generation: 0,
     parameters: request.parameters,
     ...(request.traceparent === undefined ? {} : { traceparent: request.traceparent }),
-    stamps: { received: request.stamps.received, enqueued: options.now },
+    // What must not run yet waits for nothing until then.
+    stamps: {
+      received: request.stamps.received,
+      enqueued: Math.max(options.now, request.durable?.notBefore ?? 0),
+    },
     payload: inline ? { inline: Buffer.concat(pieces, bytes).toString('base64') } : { key, bytes },
   };
   return {

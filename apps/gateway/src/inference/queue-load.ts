@@ -64,6 +64,11 @@ export class QueueLoad {
     return this.#load(queue).ownItems;
   }
 
+  /** Running mean of items a job. */
+  itemsPerJob(queue: string): number {
+    return this.#load(queue).itemsPerJob;
+  }
+
   added(queue: string, items: number): void {
     const load = this.#load(queue);
     load.addedItems += items;
@@ -73,6 +78,11 @@ export class QueueLoad {
   jobAdded(queue: string, items: number): void {
     const load = this.#load(queue);
     load.itemsPerJob += (items - load.itemsPerJob) * SMOOTHING_PER_JOB;
+  }
+
+  /** Tells that this gateway looks no longer after a request's items: they wait, but in the queue alone. */
+  handedOver(queue: string, items: number): void {
+    this.#load(queue).ownItems -= items;
   }
 
   /** Tells that a request's items wait no longer. */

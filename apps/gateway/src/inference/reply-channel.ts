@@ -27,7 +27,9 @@ export class ReplyChannel {
   }
 
   async start(): Promise<void> {
-    this.#subscriber.on('messageBuffer', (_channel: Buffer, message: Buffer) => this.#receive(message));
+    this.#subscriber.on('messageBuffer', (channel: Buffer, message: Buffer) => {
+      if (channel.toString() === this.#channel) this.#receive(message);
+    });
     await this.#subscriber.subscribe(this.#channel);
     this.#subscriber.on('ready', () => this.#resume());
   }

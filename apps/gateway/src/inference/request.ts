@@ -31,6 +31,8 @@ export interface InferRequest {
   operation?: Operation;
   /** Names an item as the client wrote it; absent: `inputs[INDEX]`. */
   fieldOf?: (index: number) => string;
+  /** A request that outlives its client: when its results go, and before when it must not run, in epoch ms. */
+  durable?: { keepUntil: number; notBefore?: number };
   /** Whether a failed item may stand beside answered ones; otherwise one failure fails the request. */
   partial: boolean;
   /** W3C trace context, passed on as it came. */

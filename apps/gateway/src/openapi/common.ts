@@ -1,6 +1,7 @@
-import type { ErrorCode } from '@millrace/shared';
+import { type ErrorCode, PRIORITIES } from '@millrace/shared';
 import { z } from 'zod';
-import type { ApiHeader, ApiParameter } from '../protocols/api-description.js';
+import type { ApiHeader, ApiParameter, ApiResponse } from '../protocols/api-description.js';
+import { jobSchema } from '../protocols/jobs/schema.js';
 
 /** What many operations have alike. */
 
@@ -18,6 +19,11 @@ export const PATH_PARAMETERS: Record<string, Omit<ApiParameter, 'name' | 'in'>> 
     description: 'A version of the model. Without one, the newest.',
     schema: z.string().min(1),
     example: '1',
+  },
+  job: {
+    description: 'The id of a request that is kept: of its 202, or its `X-Request-Id`.',
+    schema: z.uuid(),
+    example: 'cee46843-da1c-479c-9949-22175c97fd3e',
   },
   asset: {
     description: 'A file’s name.',
@@ -38,8 +44,27 @@ export const INFER_PARAMETERS: readonly ApiParameter[] = [
   {
     name: 'Prefer',
     in: 'header',
-    description: '`wait=5` (RFC 7240): how many seconds to wait for the answer, where the body does not say.',
+    description:
+      '`wait=5` (RFC 7240): how many seconds to wait for the answer, where the body does not say. `respond-async`: keep the request and answer 202, at once or after that time.',
     schema: z.string(),
+  },
+  {
+    name: 'Millrace-Priority',
+    in: 'header',
+    description: 'What goes first: `interactive` (the default), `normal` or `bulk`.',
+    schema: z.enum(Object.keys(PRIORITIES)),
+  },
+  {
+    name: 'Millrace-Keep-Ms',
+    in: 'header',
+    description: 'With `respond-async`: how long the request may take and its result is kept, in ms.',
+    schema: z.int().min(1),
+  },
+  {
+    name: 'Millrace-Not-Before',
+    in: 'header',
+    description: 'With `respond-async`: a time before which it must not run.',
+    schema: z.iso.datetime({ offset: true }),
   },
   {
     name: 'traceparent',
@@ -69,6 +94,7 @@ export const INFER_ERRORS: readonly ErrorCode[] = [
   'unsupported_media_type',
   'idempotency_key_reused',
   'queue_full',
+  'job_limit',
   'overloaded',
   'inference_failed',
   'item_quarantined',
@@ -95,6 +121,20 @@ export const REPLAYED: ApiHeader = {
   name: 'Idempotency-Replayed',
   description: '`true` where this is the first answer to the request of that key, once more.',
   schema: z.literal('true'),
+};
+
+/** The answer to an inference that is kept. */
+export const KEPT: ApiResponse = {
+  description: 'The request is kept; its job says where it stands.',
+  contents: [{ contentType: 'application/json', schema: jobSchema }],
+  headers: [
+    { name: 'Location', description: 'Where to ask for the job.', schema: z.string() },
+    {
+      name: 'Preference-Applied',
+      description: 'Which preference was met.',
+      schema: z.literal('respond-async'),
+    },
+  ],
 };
 
 /** Headers of errors, by status. */

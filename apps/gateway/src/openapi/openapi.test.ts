@@ -7,6 +7,7 @@ import { type AppOptions, createApp } from '../http/app.js';
 import { doorOf } from '../protocols/door-of.js';
 import type { DoorParts } from '../protocols/door-parts.js';
 import { protocolDoors } from '../protocols/doors.js';
+import type { JobsParts } from '../protocols/jobs/router.js';
 import { healthRouter } from '../protocols/open-inference/health.js';
 import { Harness } from '../test-support/harness.js';
 import { identityModel, textModel } from '../test-support/models.js';
@@ -15,7 +16,11 @@ import { apisOf, documentation, documentOf } from './documentation.js';
 import { pathsOf } from './paths.js';
 
 /** Routers alone: they only register their routes, and none is asked. */
-const DOORS = protocolDoors({ settings: {}, keyed: () => undefined } as unknown as DoorParts);
+const keyed = (): void => undefined;
+const DOORS = protocolDoors(
+  { settings: {}, keyed } as unknown as DoorParts,
+  { keyed } as unknown as JobsParts,
+);
 
 function generated(keyed: boolean): Document {
   return JSON.parse(JSON.stringify(documentOf(DOORS, { keyed, metricsOpen: true }))) as Document;

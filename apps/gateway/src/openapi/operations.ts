@@ -4,6 +4,7 @@ import {
   COMMON_ERRORS,
   INFER_ERRORS,
   INFER_PARAMETERS,
+  KEPT,
   KEY_ERRORS,
   PATH_PARAMETERS,
   REPLAYED,
@@ -65,7 +66,8 @@ export class OperationWriter {
   }
 
   #responses({ id, responses, infers = false }: ApiOperation): JsonObject {
-    const written = Object.entries(responses).map(([status, { description, contents, headers = [] }]) => [
+    const all = infers ? { ...responses, 202: KEPT } : responses;
+    const written = Object.entries(all).map(([status, { description, contents, headers = [] }]) => [
       status,
       {
         description,

@@ -4,13 +4,11 @@ import type { FinalOutcome, Idempotency, RequestIdentity } from '../idempotency/
 import type { Infer } from '../inference/infer.js';
 import { failIfAnyFailed } from '../inference/item-errors.js';
 import type { InferRequest, InferResult } from '../inference/request.js';
-
-/** How a door writes an answer; `asked` is what one request asked of the writing. */
-export type AnswerWriter<Asked> = (
-  result: InferResult,
-  timings: readonly Timing[],
-  asked: Asked,
-) => Omit<Answer, 'status'>;
+import type { DurableRequests } from '../jobs/durable.js';
+import type { JobRecord } from '../jobs/job-record.js';
+import type { AnswerWriter } from './answer-writer.js';
+import { acceptedAnswer } from './jobs/render.js';
+import type { Writers } from './writers.js';
 
 /** The name that a client gave its request, so that it runs once. */
 export interface NamedOnce {
@@ -36,12 +34,38 @@ export type AnswerOnce = <Asked>(
 /** Client faults that another try may not meet again: who asks, how long it took, how much was asked. */
 const PASSING = new Set([401, 408, 429, 499]);
 
-/** From a request that a door has read to its answer, whatever the protocol: infer and write, a named one only once. */
-export function answeringOnce(infer: Infer, idempotency: Idempotency, clock: RedisClock): AnswerOnce {
+export interface AnsweringParts {
+  infer: Infer;
+  /** Keeps requests that outlive their clients. */
+  durable: DurableRequests;
+  writers: Writers;
+  idempotency: Idempotency;
+  clock: RedisClock;
+}
+
+/**
+ * From a request that a door has read to its answer, whatever the protocol: infer and write, a named one only once.
+ * A durable one is kept; its answer is that, or where to ask for it if it takes longer than the request waits.
+ */
+export function answeringOnce({ infer, durable, writers, idempotency, clock }: AnsweringParts): AnswerOnce {
+  const keep = async <Asked>(
+    write: AnswerWriter<Asked>,
+    request: InferRequest,
+    asked: Asked,
+  ): Promise<InferResult | JobRecord> => {
+    const record = await durable.submit(request, writers.recorded(write, asked));
+    const leftMs = request.stamps.received + request.waitMs - clock.now();
+    if (request.waitMs === 0 || leftMs <= 0) return record;
+    const status = await durable.standing(record, leftMs, request.client);
+    if (status.error) throw status.error;
+    return status.state === 'done' ? durable.result(record) : record;
+  };
+
   return async (write, request, asked, named) => {
     let timings: Timing[] | undefined;
     const run = async (): Promise<Answer> => {
-      const result = await infer(request);
+      const result = request.durable ? await keep(write, request, asked) : await infer(request);
+      if ('owner' in result) return acceptedAnswer(result);
       if (!request.partial) failIfAnyFailed(result);
       timings = timingsOf(result.stamps, request.stamps.received, clock.now());
       return { status: 200, ...write(result, timings, asked) };

@@ -3,9 +3,8 @@ import { contextOf } from '../http/context.js';
 import { renderError } from '../http/errors.js';
 import { respond } from '../http/respond.js';
 import type { InferRequest } from '../inference/request.js';
-import type { AnswerOnce, AnswerWriter, NamedOnce } from './answer-once.js';
-
-export type { AnswerWriter };
+import type { AnswerOnce, NamedOnce } from './answer-once.js';
+import type { AnswerWriter } from './answer-writer.js';
 
 /** A request as a door has read it. */
 export interface ReadRequest<Asked> {
@@ -36,7 +35,11 @@ export function answering(answerOnce: AnswerOnce): Answering {
             identity: {
               method: req.method,
               path: req.path,
-              reading: [req.headers['content-type'], req.get('inference-header-content-length')],
+              reading: [
+                req.headers['content-type'],
+                req.get('inference-header-content-length'),
+                request.durable ? 'respond-async' : undefined,
+              ],
               body,
             },
             refuse: (error) => renderError(error, contextOf(res)),

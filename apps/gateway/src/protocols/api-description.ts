@@ -18,7 +18,7 @@ export interface DoorApi {
 export interface ApiOperation {
   /** Unique in the document, as a function of a client would be named: `predict`. */
   id: string;
-  method: 'get' | 'post';
+  method: 'get' | 'post' | 'delete';
   /**
    * The very path that the router has, Express's optional parts included: each `{/versions/:version}` becomes an
    * operation without it and one with it (`predict`, `predictVersion`).

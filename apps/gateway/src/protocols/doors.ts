@@ -1,6 +1,8 @@
 import type { Router } from 'express';
 import type { DoorApi } from './api-description.js';
 import type { DoorParts } from './door-parts.js';
+import { jobsApi } from './jobs/api.js';
+import { type JobsParts, jobsRouter } from './jobs/router.js';
 import { modelsApi } from './models/api.js';
 import { modelsRouter } from './models/router.js';
 import { nativeApi } from './native/api.js';
@@ -19,12 +21,13 @@ export interface Door {
 }
 
 /** Every protocol that clients can speak, over HTTP. */
-export function protocolDoors(parts: DoorParts): Door[] {
+export function protocolDoors(parts: DoorParts, jobs: JobsParts): Door[] {
   return [
     { router: nativeRouter(parts), api: nativeApi },
     { router: openInferenceRouter(parts), api: openInferenceApi },
     { router: openaiRouter(parts), api: openaiApi },
     { router: modelsRouter(parts), api: modelsApi },
+    { router: jobsRouter(jobs), api: jobsApi },
     { router: teiRouter(parts), api: teiApi },
   ];
 }

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { ModelDescription, Operation, PriorityClass, Settings, Tensor } from '@millrace/shared';
 import type { RequestContext } from '../http/context.js';
 import type { InferRequest, RequestParameters } from '../inference/request.js';
+import { type KeepLimits, readPreferences } from './preferences.js';
 
 /** What a door's parser finds in a body. */
 export interface ParsedInputs {
@@ -18,10 +19,9 @@ export interface ParsedInputs {
   fieldOf?: (index: number) => string;
 }
 
-const PREFER_WAIT = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?=[,;]|$)/i;
 const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/;
 
-export type WaitLimits = Pick<Settings, 'waitMs' | 'maxWaitMs'>;
+export type WaitLimits = Pick<Settings, 'waitMs' | 'maxWaitMs'> & KeepLimits;
 
 /** The one inner request that every door makes. */
 export function newInferRequest(
@@ -31,7 +31,9 @@ export function newInferRequest(
   parsed: ParsedInputs,
   limits: WaitLimits,
 ): InferRequest {
-  const asked = parsed.waitMs ?? preferredWaitMs(headers.prefer) ?? limits.waitMs;
+  const { durable, ...preferred } = readPreferences(headers, context.received, limits);
+  // Who wants to be answered later waits only if asked to.
+  const asked = parsed.waitMs ?? preferred.waitMs ?? (durable ? 0 : limits.waitMs);
   const waitMs = Math.min(asked, limits.maxWaitMs);
   const { traceparent } = headers;
   return {
@@ -41,9 +43,10 @@ export function newInferRequest(
     itemCount: parsed.itemCount,
     parameters: parsed.parameters,
     waitMs,
-    deadlineAt: context.received + waitMs,
+    deadlineAt: durable ? durable.keepUntil : context.received + waitMs,
     tenant: context.tenant,
-    priority: parsed.priority ?? 'interactive',
+    priority: parsed.priority ?? preferred.priority ?? 'interactive',
+    ...(durable ? { durable } : {}),
     ...(parsed.operation === undefined ? {} : { operation: parsed.operation }),
     ...(parsed.fieldOf === undefined ? {} : { fieldOf: parsed.fieldOf }),
     partial: parsed.partial ?? false,
@@ -51,11 +54,4 @@ export function newInferRequest(
     stamps: { received: context.received },
     client: context.gone,
   };
-}
-
-/** `Prefer: wait=SECONDS` (RFC 7240) in ms; a preference that can't be read is ignored, as that RFC says. */
-function preferredWaitMs(prefer: string | string[] | undefined): number | undefined {
-  const header = Array.isArray(prefer) ? prefer.join(',') : prefer;
-  const seconds = header === undefined ? undefined : PREFER_WAIT.exec(header)?.[1];
-  return seconds === undefined ? undefined : Number(seconds) * 1000;
 }

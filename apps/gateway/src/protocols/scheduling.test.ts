@@ -3,10 +3,10 @@ import { expect } from 'chai';
 import { takeScheduling } from './scheduling.js';
 
 describe('priority and timeout among the parameters', () => {
-  it('map the priorities in order onto the classes', () => {
+  it('map the priorities in order onto the classes, 0 onto what the headers say', () => {
     const classOf = (priority: number) => takeScheduling({ priority }).priority;
     expect([0, 1, 2, 3, 4, 2 ** 40].map(classOf)).to.deep.equal([
-      'interactive',
+      undefined,
       'interactive',
       'normal',
       'bulk',

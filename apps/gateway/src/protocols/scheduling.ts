@@ -12,8 +12,8 @@ export interface Scheduling {
 }
 
 /**
- * Takes out the parameters of Triton's schedule policy extension: `priority` (1 is the highest, 0 the default,
- * here the highest too) and `timeout` (microseconds; 0 is the default).
+ * Takes out the parameters of Triton's schedule policy extension: `priority` (1 is the highest, 0 leaves it to
+ * the request's headers) and `timeout` (microseconds; 0 is the default).
  * @throws MillraceError `invalid_input` naming the parameter.
  */
 export function takeScheduling(all: RequestParameters, field = 'parameters'): Scheduling {
@@ -23,7 +23,7 @@ export function takeScheduling(all: RequestParameters, field = 'parameters'): Sc
   return {
     parameters,
     ...(micros === 0 ? {} : { waitMs: micros / 1000 }),
-    priority: CLASSES[Math.min(Math.max(level, 1), CLASSES.length) - 1] ?? 'interactive',
+    ...(level === 0 ? {} : { priority: CLASSES[Math.min(level, CLASSES.length) - 1] ?? 'interactive' }),
   };
 }
 

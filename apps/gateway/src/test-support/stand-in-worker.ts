@@ -93,6 +93,15 @@ export class StandInWorker {
     await announce(this.#redis, worker, Date.now());
   }
 
+  /** Fetches nothing until {@link resume}; it stays announced. */
+  async pause(): Promise<void> {
+    await this.#worker?.pause();
+  }
+
+  resume(): void {
+    void this.#worker?.resume();
+  }
+
   async stop(): Promise<void> {
     clearInterval(this.#renew);
     await this.#worker?.close(true);
@@ -110,10 +119,7 @@ export class StandInWorker {
       await this.#redis.set(replyKey(this.queue, requestId, firstItem), stored, 'PX', 60_000);
       this.answered.push(part);
       if (this.#options.mute) continue;
-      await this.#redis.publish(
-        replyChannel(replyTo),
-        packReplies([publishedReply(stored, requestId, firstItem)]),
-      );
+      await this.#redis.publish(replyChannel(replyTo), packReplies([publishedReply(stored, part, replyTo)]));
     }
     return null;
   }

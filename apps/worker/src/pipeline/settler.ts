@@ -83,7 +83,8 @@ export class Settler {
 
   async #finish(part: HeldPart): Promise<void> {
     const reply = this.#reply(part);
-    const ttlMs = part.data.keepMs ?? part.data.deadlineAt - this.#clock.now() + REPLY_GRACE_MS;
+    const { deadlineAt, keepUntil = deadlineAt + REPLY_GRACE_MS } = part.data;
+    const ttlMs = keepUntil - this.#clock.now();
     await this.#publisher.publish(reply, { queue: this.#queue, gateway: part.data.replyTo, ttlMs });
     for (const { name, ms } of spans(reply.header.stamps)) {
       this.#metrics.stageSeconds.observe({ model: this.#model.name, stage: name }, ms / 1000);

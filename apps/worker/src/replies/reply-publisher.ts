@@ -100,7 +100,7 @@ export class ReplyPublisher {
     for (const { reply, to } of entries) {
       const { requestId, firstItem, generation } = reply.header;
       const stored = encodeReply(reply);
-      const published = publishedReply(stored, requestId, firstItem);
+      const published = publishedReply(stored, reply.header, to.gateway);
       keys.push(replyKey(to.queue, requestId, firstItem));
       values.push(
         stored,

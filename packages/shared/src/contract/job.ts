@@ -50,8 +50,8 @@ const partSchema = z.object({
   operation: z.enum(OPERATIONS).optional(),
   /** 0, and one more with every retry by an administrator; a higher one may replace a stored reply. */
   generation: z.int().min(0),
-  /** How long the stored reply is kept, in ms; absent: to the deadline plus 10 s. */
-  keepMs: z.number().positive().optional(),
+  /** Epoch ms of Redis's clock to which the stored reply is kept; absent: to the deadline plus 10 s. */
+  keepUntil: stamp.optional(),
   parameters: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
   /** W3C traceparent, passed on as it came. */
   traceparent: z.string().max(128).optional(),

@@ -51,6 +51,31 @@ export function replyChannel(gatewayId: string): string {
   return `mr-replies:${gatewayId}`;
 }
 
+/**
+ * In place of a gateway's id: the reply is for whoever asks for it. Every gateway hears such replies, so only
+ * their addresses are published.
+ */
+export const ANY_GATEWAY = 'any';
+
+/** What a durable request is: its record, by its id. */
+export function jobRecordKey(requestId: string): string {
+  return `mr-job:${requestId}`;
+}
+
+/**
+ * The durable requests of one API key; `owner` is a hash of its name. Sorted sets of request ids by when they were
+ * received and by when their results go (epoch ms), a hash of the bytes that each counts for, and their sum.
+ */
+export function ownedJobsKeys(owner: string): {
+  received: string;
+  until: string;
+  bytes: string;
+  total: string;
+} {
+  const of = (what: string): string => `mr-jobs:{${owner}}:${what}`;
+  return { received: of('received'), until: of('until'), bytes: of('bytes'), total: of('total') };
+}
+
 /** Hash of worker announcements by worker id, and the sorted set of when each expires (epoch ms). */
 export const REGISTRY_ANNOUNCEMENTS_KEY = '{mr-registry}:announcements';
 export const REGISTRY_EXPIRY_KEY = '{mr-registry}:expiry';

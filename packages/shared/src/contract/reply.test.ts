@@ -36,7 +36,10 @@ describe('a reply', () => {
   it('is published whole when small and by its address when large, several in one message', () => {
     const small = encodeReply(reply(10));
     const large = encodeReply(reply(100_000));
-    const published = [publishedReply(small, 'r-1', 32), publishedReply(large, 'r-2', 64)];
+    const published = [
+      publishedReply(small, { requestId: 'r-1', firstItem: 32 }, 'gateway'),
+      publishedReply(large, { requestId: 'r-2', firstItem: 64 }, 'gateway'),
+    ];
     expect(readReplies(packReplies(published))).to.deep.equal([
       { stored: small },
       { requestId: 'r-2', firstItem: 64 },

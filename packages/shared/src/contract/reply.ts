@@ -1,6 +1,7 @@
 import { type ErrorCode, isErrorCode } from '../errors/codes.js';
 import { MillraceError } from '../errors/millrace-error.js';
 import { decodeFrame, encodeFrame } from './frame.js';
+import { ANY_GATEWAY } from './keys.js';
 import type { Stamps } from './stamps.js';
 import type { Tensor } from './tensor.js';
 
@@ -72,9 +73,16 @@ function isOutcome(item: Partial<ItemOutcome> | null): boolean {
   return item?.status === 'ok' || item?.status === 'expired' || item?.status === 'cancelled';
 }
 
-/** What is published of one stored reply: itself, or for a large one `ref:REQUEST:FIRSTITEM`. */
-export function publishedReply(stored: Buffer, requestId: string, firstItem: number): Buffer {
-  return stored.byteLength <= MAX_PUBLISHED_BYTES
+/**
+ * What is published of one stored reply: itself, or `ref:REQUEST:FIRSTITEM` for a large one, and for one that
+ * every gateway hears.
+ */
+export function publishedReply(
+  stored: Buffer,
+  { requestId, firstItem }: Pick<ReplyHeader, 'requestId' | 'firstItem'>,
+  replyTo: string,
+): Buffer {
+  return stored.byteLength <= MAX_PUBLISHED_BYTES && replyTo !== ANY_GATEWAY
     ? stored
     : Buffer.from(`${REFERENCE}${requestId}:${firstItem}`, 'latin1');
 }

@@ -42,6 +42,12 @@ export const ERRORS = {
     text: 'There is nothing at this address. There are POST /v1/models/{model}/predict, POST /v1/embeddings, POST /v2/models/{model}/infer, GET /v1/models, /v2/health/ready, /metrics and /dashboard; /docs shows all of them.',
   },
   model_not_found: { status: 404, retryable: false, fault: 'client', text: 'No such model is served here.' },
+  job_not_found: {
+    status: 404,
+    retryable: false,
+    fault: 'client',
+    text: 'There is no such job, or it belongs to another API key.',
+  },
   method_not_allowed: {
     status: 405,
     retryable: false,
@@ -53,6 +59,14 @@ export const ERRORS = {
     retryable: true,
     fault: 'client',
     text: 'The request did not arrive within the time allowed.',
+  },
+  job_ended: { status: 409, retryable: false, fault: 'client', text: 'The job has ended already.' },
+  job_cancelled: { status: 409, retryable: false, fault: 'client', text: 'The job was cancelled.' },
+  job_expired: {
+    status: 410,
+    retryable: false,
+    fault: 'client',
+    text: 'The result of this job was kept as long as promised, and is gone.',
   },
   body_too_large: {
     status: 413,
@@ -77,6 +91,12 @@ export const ERRORS = {
     retryable: true,
     fault: 'load',
     text: 'More work is waiting than the queue may hold. Try again later.',
+  },
+  job_limit: {
+    status: 429,
+    retryable: true,
+    fault: 'load',
+    text: 'This API key keeps as many jobs, or as many bytes of them, as it may. Try again when some have gone.',
   },
   overloaded: {
     status: 429,
@@ -113,6 +133,12 @@ export const ERRORS = {
     retryable: false,
     fault: 'server',
     text: 'The model failed on this input.',
+  },
+  job_lost: {
+    status: 500,
+    retryable: true,
+    fault: 'server',
+    text: 'The work of this job is lost: Redis came back without it. Send the request again.',
   },
   item_quarantined: {
     status: 500,

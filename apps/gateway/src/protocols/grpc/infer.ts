@@ -1,11 +1,12 @@
-import { MillraceError, type RedisClock, type Settings } from '@millrace/shared';
+import { MillraceError, type RedisClock } from '@millrace/shared';
 import type { RequestContext } from '../../http/context.js';
 import type { Answer } from '../../http/respond.js';
 import type { ModelDirectory } from '../../inference/model-directory.js';
 import type { StatisticsBook } from '../../inference/model-statistics.js';
 import type { InferRequest } from '../../inference/request.js';
-import type { AnswerOnce, AnswerWriter, NamedOnce } from '../answer-once.js';
-import { newInferRequest } from '../new-request.js';
+import type { AnswerOnce, NamedOnce } from '../answer-once.js';
+import type { AnswerWriter } from '../answer-writer.js';
+import { newInferRequest, type WaitLimits } from '../new-request.js';
 import type { Call } from './call.js';
 import type { InferMessage } from './infer-request.js';
 import { type AskedOfAnswer, encodeInferResponse } from './infer-response.js';
@@ -17,7 +18,7 @@ export interface InferParts {
   answerOnce: AnswerOnce;
   /** What has become of this gateway's requests, by model. */
   statistics: StatisticsBook;
-  settings: Pick<Settings, 'waitMs' | 'maxWaitMs'>;
+  settings: WaitLimits;
 }
 
 const CONTENT_TYPE = 'application/grpc';

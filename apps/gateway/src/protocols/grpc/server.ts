@@ -30,6 +30,8 @@ export type GrpcSettings = Pick<
   | 'host'
   | 'port'
   | 'grpcPort'
+  | 'jobKeepMs'
+  | 'maxJobKeepMs'
   | 'maxConnections'
   | 'maxBodyBytes'
   | 'requestTimeoutMs'

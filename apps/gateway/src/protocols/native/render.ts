@@ -2,14 +2,21 @@ import type { ItemError } from '@millrace/shared';
 import type { Timing } from '../../http/respond.js';
 import { itemErrors } from '../../inference/item-errors.js';
 import type { InferResult } from '../../inference/request.js';
+import type { AnswerWriter } from '../answer-writer.js';
 import { JsonWriter } from '../json-writer.js';
 import { writeItem } from '../write-tensor.js';
+
+/** The answer of a predict call. */
+export const writePrediction: AnswerWriter<undefined> = (result, timings) => ({
+  contentType: 'application/json; charset=utf-8',
+  body: renderPrediction(result, timings),
+});
 
 /**
  * The answer of a predict call. An output is an array of numbers for an embedding, an object of nested
  * arrays for tensors, and null where the item failed.
  */
-export function renderPrediction(result: InferResult, timings: readonly Timing[]): string | Buffer {
+function renderPrediction(result: InferResult, timings: readonly Timing[]): string | Buffer {
   const { requestId, model, truncated } = result;
   const writer = new JsonWriter();
   writer.raw('{"id":').string(requestId);

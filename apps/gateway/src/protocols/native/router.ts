@@ -3,17 +3,11 @@ import { readBody, requireJsonType } from '../../http/body.js';
 import { contextOf } from '../../http/context.js';
 import { methodNotAllowed } from '../../http/errors.js';
 import { parseStrictJson } from '../../http/strict-json.js';
-import type { AnswerWriter } from '../answering.js';
 import type { DoorParts } from '../door-parts.js';
 import { newInferRequest } from '../new-request.js';
 import { PREDICT_PATH } from './api.js';
 import { parsePredict } from './parse.js';
-import { renderPrediction } from './render.js';
-
-const write: AnswerWriter<undefined> = (result, timings) => ({
-  contentType: 'application/json; charset=utf-8',
-  body: renderPrediction(result, timings),
-});
+import { writePrediction } from './render.js';
 
 /** `POST /v1/models/{model}[/versions/{version}]/predict`: a task's natural values, one or a list. */
 export function nativeRouter({ directory, bodies, answer, settings, keyed }: DoorParts): Router {
@@ -29,7 +23,7 @@ export function nativeRouter({ directory, bodies, answer, settings, keyed }: Doo
       const body = await readBody(req, settings.maxBodyBytes, bodies);
       const parsed = parsePredict(model, parseStrictJson(body, settings.maxJsonDepth));
       const request = newInferRequest(context, req.headers, model, parsed, settings);
-      await answer(req, res, write, { body, request, asked: undefined });
+      await answer(req, res, writePrediction, { body, request, asked: undefined });
     })
     .all(methodNotAllowed('POST'));
   return router;

@@ -1,6 +1,6 @@
 import { MillraceError } from '@millrace/shared';
 import type { InferResult, OutputColumn } from '../../inference/request.js';
-import type { AnswerWriter } from '../answering.js';
+import type { AnswerWriter } from '../answer-writer.js';
 import { JsonWriter } from '../json-writer.js';
 import { writeFlat } from '../write-tensor.js';
 import { JSON_LENGTH_HEADER } from './binary-body.js';

@@ -1,6 +1,6 @@
 import { MillraceError } from '@millrace/shared';
 import type { InferResult } from '../../inference/request.js';
-import type { AnswerWriter } from '../answering.js';
+import type { AnswerWriter } from '../answer-writer.js';
 import { floatsOf } from '../elements.js';
 import { JsonWriter } from '../json-writer.js';
 import { shortVector } from '../short-vectors.js';

@@ -5,7 +5,7 @@ import { contextOf } from '../../http/context.js';
 import { methodNotAllowed } from '../../http/errors.js';
 import { respond, respondJson, timingsOf } from '../../http/respond.js';
 import { parseStrictJson } from '../../http/strict-json.js';
-import type { AnswerWriter } from '../answering.js';
+import type { AnswerWriter } from '../answer-writer.js';
 import type { DoorParts } from '../door-parts.js';
 import { requireTexts } from '../limits.js';
 import { newInferRequest } from '../new-request.js';

@@ -1,0 +1,210 @@
+import {
+  ANY_GATEWAY,
+  cancelKey,
+  controlChannel,
+  elementBytes,
+  elementsPerItem,
+  jobId,
+  MillraceError,
+  type ModelDescription,
+  queueName,
+  type RedisClock,
+} from '@millrace/shared';
+import type { Redis } from 'ioredis';
+import type { Admission } from '../admission/admission.js';
+import type { ClientGone } from '../inference/client-gone.js';
+import type { JobProducer } from '../inference/job-producer.js';
+import { type PlannedPart, planParts } from '../inference/parts.js';
+import type { InferRequest, InferResult } from '../inference/request.js';
+import type { JobRecord } from './job-record.js';
+import type { JobRecords } from './job-records.js';
+import type { JobStatus, JobStatuses } from './job-status.js';
+import type { ReplyNotices } from './reply-notices.js';
+
+/** How long a tombstone outlives its request's deadline, in ms. */
+const TOMBSTONE_MARGIN_MS = 10_000;
+/** A waiting call looks again by itself this often, in ms: a message can be missed. */
+const LOOK_MS = 2000;
+
+/** States that no longer change by themselves. */
+const ENDED = new Set(['done', 'failed', 'cancelled', 'expired']);
+
+export interface DurableParts {
+  maxJobItems: number;
+  redis: Redis;
+  clock: RedisClock;
+  admission: Admission;
+  producer: JobProducer;
+  records: JobRecords;
+  statuses: JobStatuses;
+  notices: ReplyNotices;
+}
+
+/** How a durable request is answered once somebody asks. */
+export interface DurableAsked {
+  /** Name of the writer of its door's answers, and what that was asked. */
+  writer: string;
+  asked: unknown;
+}
+
+/**
+ * Requests that outlive their clients: accepted, kept, and answered to whoever of their owner asks, at any gateway.
+ */
+export class DurableRequests {
+  constructor(private readonly parts: DurableParts) {}
+
+  /**
+   * Keeps a record and enqueues the work. When it resolves, both are acknowledged by Redis.
+   * @throws MillraceError as `infer` does before it waits, and `job_limit`.
+   */
+  async submit(request: InferRequest, { writer, asked }: DurableAsked): Promise<JobRecord> {
+    const { admission, clock, maxJobItems, producer } = this.parts;
+    const { durable, model, itemCount } = request;
+    if (!durable) throw new Error('a request that is not durable');
+    const queue = queueName(model.name, model.version);
+    if (!producer.ready) throw new MillraceError('queue_unavailable', undefined, { retryAfterSeconds: 1 });
+    admission.admit(queue, request);
+    try {
+      const now = clock.now();
+      const planned = planParts(request, { queue, replyTo: ANY_GATEWAY, maxJobItems, now });
+      const record = recordOf(request, durable, { queue, writer, asked, planned });
+      await this.#keep(record, now);
+      await this.#enqueue(record, planned);
+      return record;
+    } finally {
+      admission.handedOver(queue, itemCount);
+    }
+  }
+
+  /**
+   * Takes back a request that has not ended.
+   * @throws MillraceError `job_ended`, `queue_unavailable`.
+   */
+  async cancel(record: JobRecord): Promise<void> {
+    const { clock, notices, producer, records, redis, statuses } = this.parts;
+    const { state } = await statuses.of(record);
+    if (ENDED.has(state)) throw new MillraceError('job_ended', `The job is ${state}; it can't be cancelled.`);
+    const now = clock.now();
+    if (!(await records.cancel(record, now))) throw new MillraceError('job_ended');
+    const { queue, id } = record;
+    const lifeMs = Math.ceil(Math.max(0, record.deadlineAt - now) + TOMBSTONE_MARGIN_MS);
+    await Promise.all([
+      redis.set(cancelKey(queue, id), '1', 'PX', lifeMs),
+      redis.publish(controlChannel(queue), id),
+      ...record.parts.map(({ jobId }) => producer.remove(queue, jobId)),
+    ]);
+    notices.tell(id);
+  }
+
+  /**
+   * Where a request stands, once it has ended or `waitMs` have passed; at once if either is so already.
+   * @param client ends the wait when it goes; nobody else may listen for that.
+   */
+  async standing(record: JobRecord, waitMs: number, client?: ClientGone): Promise<JobStatus> {
+    const { notices, records, statuses } = this.parts;
+    const until = performance.now() + waitMs;
+    let wake: () => void = () => undefined;
+    const stop = notices.listen(record.id, () => wake());
+    client?.listen(() => wake());
+    try {
+      for (let held = record; ; held = await records.read(record.id, record.owner)) {
+        const woken = new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+        const status = await statuses.of(held);
+        const leftMs = until - performance.now();
+        if (ENDED.has(status.state) || leftMs <= 0 || client?.gone) return status;
+        const timer = setTimeout(wake, Math.min(leftMs, LOOK_MS));
+        await woken;
+        clearTimeout(timer);
+      }
+    } finally {
+      stop();
+    }
+  }
+
+  /** What was answered to a request that is done. @throws MillraceError `job_expired`. */
+  result(record: JobRecord): Promise<InferResult> {
+    return this.parts.statuses.result(record);
+  }
+
+  async #keep(record: JobRecord, now: number): Promise<void> {
+    try {
+      await this.parts.records.create(record, now);
+    } catch (cause) {
+      if (cause instanceof MillraceError) throw cause;
+      throw new MillraceError('queue_unavailable', undefined, { retryAfterSeconds: 1 }, { cause });
+    }
+  }
+
+  async #enqueue(record: JobRecord, planned: readonly PlannedPart[]): Promise<void> {
+    const { producer, records } = this.parts;
+    try {
+      await Promise.all(
+        planned.map((part, i) =>
+          producer.add(record.queue, { jobId: record.parts[i]?.jobId ?? '', parts: [part] }),
+        ),
+      );
+    } catch (error) {
+      // What was added of it all the same is dropped by its workers: nobody was told of it.
+      await this.#forget(record).catch(() => undefined);
+      await records.drop(record).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  async #forget({ queue, id, deadlineAt, parts }: JobRecord): Promise<void> {
+    const { clock, producer, redis } = this.parts;
+    const lifeMs = Math.ceil(Math.max(0, deadlineAt - clock.now()) + TOMBSTONE_MARGIN_MS);
+    await redis.set(cancelKey(queue, id), '1', 'PX', lifeMs);
+    await Promise.all(parts.map(({ jobId }) => producer.remove(queue, jobId)));
+  }
+}
+
+export function hasEnded({ state }: JobStatus): boolean {
+  return ENDED.has(state);
+}
+
+interface Recorded extends DurableAsked {
+  queue: string;
+  planned: readonly PlannedPart[];
+}
+
+function recordOf(
+  request: InferRequest,
+  durable: NonNullable<InferRequest['durable']>,
+  { queue, writer, asked, planned }: Recorded,
+): JobRecord {
+  const { requestId, tenant, model, itemCount, priority, partial, stamps, deadlineAt } = request;
+  const { cost: _, ...description } = model;
+  let bytes = itemCount * outputBytesPerItem(model);
+  for (const part of planned) bytes += part.bytes;
+  return {
+    v: 1,
+    id: requestId,
+    owner: tenant,
+    writer,
+    asked,
+    queue,
+    model: description,
+    itemCount,
+    firstField: request.fieldOf?.(0),
+    parts: planned.map(({ firstItem, count }) => ({ firstItem, count, jobId: jobId(requestId, firstItem) })),
+    priority,
+    partial,
+    receivedAt: stamps.received,
+    ...(durable.notBefore === undefined ? {} : { notBefore: durable.notBefore }),
+    deadlineAt,
+    keepUntil: durable.keepUntil,
+    bytes: Math.ceil(bytes),
+  };
+}
+
+/** Of outputs whose shape is fixed; the others count for nothing until they are there. */
+function outputBytesPerItem({ outputs }: ModelDescription): number {
+  let bytes = 0;
+  for (const { datatype, shape } of outputs) {
+    if (!shape.slice(1).includes(-1)) bytes += elementsPerItem(shape) * elementBytes(datatype);
+  }
+  return bytes;
+}

@@ -1,0 +1,90 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { MillraceError, PRIORITIES, type PriorityClass, type Settings } from '@millrace/shared';
+
+/** Headers of ours, for every door alike. */
+export const PRIORITY_HEADER = 'Millrace-Priority';
+export const KEEP_HEADER = 'Millrace-Keep-Ms';
+export const NOT_BEFORE_HEADER = 'Millrace-Not-Before';
+
+const RESPOND_ASYNC = /(?:^|[,;])\s*respond-async\s*(?=[,;]|$)/i;
+const PREFER_WAIT = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?=[,;]|$)/i;
+const WHOLE = /^\d{1,15}$/;
+
+/** What a request's headers ask for, whatever its body says. */
+export interface Preferences {
+  /** `Prefer: wait=SECONDS` (RFC 7240), in ms. */
+  waitMs?: number;
+  /** `Prefer: respond-async`: to be kept, and answered later. */
+  durable?: {
+    /** When its results go, and before when it must not run, in epoch ms of Redis's clock. */
+    keepUntil: number;
+    notBefore?: number;
+  };
+  priority?: PriorityClass;
+}
+
+export type KeepLimits = Pick<Settings, 'jobKeepMs' | 'maxJobKeepMs'>;
+
+/**
+ * Reads the headers. A preference that can't be read is ignored, as RFC 7240 says; what our own headers say is not.
+ * @param received epoch ms of Redis's clock.
+ * @throws MillraceError `invalid_input` naming the header.
+ */
+export function readPreferences(
+  headers: IncomingHttpHeaders,
+  received: number,
+  limits: KeepLimits,
+): Preferences {
+  const prefer = joined(headers.prefer);
+  const seconds = prefer === undefined ? undefined : PREFER_WAIT.exec(prefer)?.[1];
+  const priority = readPriority(joined(headers['millrace-priority']));
+  return {
+    ...(seconds === undefined ? {} : { waitMs: Number(seconds) * 1000 }),
+    ...(prefer !== undefined && RESPOND_ASYNC.test(prefer)
+      ? { durable: readDurable(headers, received, limits) }
+      : {}),
+    ...(priority === undefined ? {} : { priority }),
+  };
+}
+
+function readDurable(
+  headers: IncomingHttpHeaders,
+  received: number,
+  { jobKeepMs, maxJobKeepMs }: KeepLimits,
+): NonNullable<Preferences['durable']> {
+  const keep = joined(headers['millrace-keep-ms']);
+  if (keep !== undefined && (!WHOLE.test(keep) || Number(keep) === 0)) {
+    throw invalid(KEEP_HEADER, 'must be a whole number of ms above 0');
+  }
+  const notBefore = readTime(joined(headers['millrace-not-before']));
+  if (notBefore !== undefined && notBefore > received + maxJobKeepMs) {
+    throw invalid(NOT_BEFORE_HEADER, `must be within ${maxJobKeepMs} ms from now`);
+  }
+  const keepMs = Math.min(keep === undefined ? jobKeepMs : Number(keep), maxJobKeepMs);
+  const from = Math.max(received, notBefore ?? received);
+  return { keepUntil: from + keepMs, ...(notBefore === undefined ? {} : { notBefore }) };
+}
+
+function readPriority(value: string | undefined): PriorityClass | undefined {
+  if (value === undefined) return undefined;
+  if (!Object.hasOwn(PRIORITIES, value)) {
+    throw invalid(PRIORITY_HEADER, `must be ${Object.keys(PRIORITIES).join(', ')}`);
+  }
+  return value as PriorityClass;
+}
+
+/** A date of ISO 8601 or HTTP, in epoch ms. */
+function readTime(value: string | undefined): number | undefined {
+  if (value === undefined) return undefined;
+  const time = Date.parse(value);
+  if (Number.isNaN(time)) throw invalid(NOT_BEFORE_HEADER, 'must be a date, as 2031-01-31T12:00:00Z');
+  return time;
+}
+
+function joined(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value.join(',') : value;
+}
+
+function invalid(header: string, fault: string): MillraceError {
+  return new MillraceError('invalid_input', `The header ${header} ${fault}.`, { field: header });
+}
