@@ -2,9 +2,9 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { MillraceError, PRIORITIES, type PriorityClass, type Settings } from '@millrace/shared';
 
 /** Headers of ours, for every door alike. */
-export const PRIORITY_HEADER = 'Millrace-Priority';
-export const KEEP_HEADER = 'Millrace-Keep-Ms';
-export const NOT_BEFORE_HEADER = 'Millrace-Not-Before';
+const PRIORITY_HEADER = 'Millrace-Priority';
+const KEEP_HEADER = 'Millrace-Keep-Ms';
+const NOT_BEFORE_HEADER = 'Millrace-Not-Before';
 
 const RESPOND_ASYNC = /(?:^|[,;])\s*respond-async\s*(?=[,;]|$)/i;
 const PREFER_WAIT = /(?:^|[,;])\s*wait\s*=\s*"?(\d{1,9})"?\s*(?=[,;]|$)/i;
