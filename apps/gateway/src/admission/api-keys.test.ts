@@ -68,19 +68,36 @@ describe('API keys', () => {
       }
     });
 
-    it('are asked for by every address but health and the login page', async () => {
+    it('are asked for by every address but health, documentation and the login page', async () => {
       const open: string[] = [];
-      const [v1, v2] = [`/v1/models/${model}`, `/v2/models/${model}`];
-      const paths = ['/', '/v1/models', v1, `${v1}/predict`, '/v2', v2, `${v2}/ready`, `${v2}/infer`];
-      const others = ['/v2/health/live', '/v2/health/ready', '/metrics', '/docs', '/openapi.json'];
+      const document = await get<{ paths: Record<string, unknown> }>(`${gateway.url}/openapi.json`);
+      const documented = Object.keys(document.body.paths).map((path) =>
+        path
+          .replace('{model}', model)
+          .replace('{asset}', 'x.js')
+          .replaceAll(/\{\w+\}/g, '1'),
+      );
+      expect(documented).to.include.members(['/v1/embeddings', '/embed', '/v1/jobs/1']);
       const board = ['/dashboard', '/dashboard/api/queues', '/dashboard/static/js/x.js', '/dashboard/login'];
-      for (const path of [...paths, ...others, ...board]) {
-        for (const method of ['GET', 'POST', 'PUT', 'DELETE', 'OPTIONS']) {
+      for (const path of ['/', '/nothing', ...documented, ...board]) {
+        for (const method of ['GET', 'POST', 'PUT', 'DELETE']) {
           const { status } = await fetch(gateway.url + path, { method, redirect: 'manual' });
           if (status !== 401 && status !== 303 && status !== 405) open.push(`${method} ${path}`);
         }
+        // Which methods an address takes is no secret; a browser asks without a key.
+        const { status, body } = await fetch(gateway.url + path, { method: 'OPTIONS' });
+        if (status !== 401 && status !== 404) expect({ path, status, body }).to.deep.equal({ path, status: 204, body: null });
       }
-      expect(open).to.deep.equal(['GET /v2/health/live', 'GET /v2/health/ready', 'GET /dashboard/login']);
+      expect(open).to.have.members([
+        'GET /',
+        'GET /health',
+        'GET /docs',
+        'GET /docs/x.js',
+        'GET /openapi.json',
+        'GET /v2/health/live',
+        'GET /v2/health/ready',
+        'GET /dashboard/login',
+      ]);
     });
 
     it('must have the scope "infer", which the answer names', async () => {
