@@ -85,8 +85,8 @@ describe('API keys', () => {
           if (status !== 401 && status !== 303 && status !== 405) open.push(`${method} ${path}`);
         }
         // Which methods an address takes is no secret; a browser asks without a key.
-        const { status, body } = await fetch(gateway.url + path, { method: 'OPTIONS' });
-        if (status !== 401 && status !== 404) expect({ path, status, body }).to.deep.equal({ path, status: 204, body: null });
+        const options = await fetch(gateway.url + path, { method: 'OPTIONS' });
+        if (documented.includes(path)) expect(options.status, `OPTIONS ${path}`).to.equal(204);
       }
       expect(open).to.have.members([
         'GET /',
