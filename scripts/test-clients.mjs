@@ -30,33 +30,42 @@ for (const [signal, code] of [
   process.once(signal, () => void finish(code));
 }
 
-console.log('Preparing models...');
-const main = join(ROOT, 'apps', 'cli', 'dist', 'main.js');
-if ((await run(process.execPath, [main, 'models', 'prepare', MODEL])) !== 0)
-  end('A model could not be prepared.');
-console.log('Starting a server...');
-models = await datatypesModels([MODEL, 'identity']);
-cluster = await Cluster.start({
-  models: [MODEL, DATATYPES_MODEL, 'identity'],
-  env: { MILLRACE_MODELS_DIR: models.modelsDir },
-});
-const code = await run(
-  python,
-  ['-m', 'pytest', '-v', '-p', 'no:cacheprovider', ...process.argv.slice(2), TESTS],
-  {
-    env: {
-      ...process.env,
-      ...withoutReports(),
-      MILLRACE_URL: cluster.url,
-      MILLRACE_GRPC_URL: cluster.gateways[0].grpc,
-      MILLRACE_MODEL: MODEL,
-      MILLRACE_TEST_COUNTS: countsFile,
-      // Not beside the tests.
-      PYTHONPYCACHEPREFIX: join(ROOT, '.cache', 'clients', 'pycache'),
+try {
+  await finish(await runTests());
+} catch (error) {
+  console.error(error.message);
+  await finish(1);
+}
+
+async function runTests() {
+  console.log('Preparing models...');
+  const main = join(ROOT, 'apps', 'cli', 'dist', 'main.js');
+  if ((await run(process.execPath, [main, 'models', 'prepare', MODEL])) !== 0)
+    throw new Error('A model could not be prepared.');
+  console.log('Starting a server...');
+  models = await datatypesModels([MODEL, 'identity']);
+  cluster = await Cluster.start({
+    models: [MODEL, DATATYPES_MODEL, 'identity'],
+    env: { MILLRACE_MODELS_DIR: models.modelsDir },
+  });
+  const code = await run(
+    python,
+    ['-m', 'pytest', '-v', '-p', 'no:cacheprovider', ...process.argv.slice(2), TESTS],
+    {
+      env: {
+        ...process.env,
+        ...withoutReports(),
+        MILLRACE_URL: cluster.url,
+        MILLRACE_GRPC_URL: cluster.gateways[0].grpc,
+        MILLRACE_MODEL: MODEL,
+        MILLRACE_TEST_COUNTS: countsFile,
+        // Not beside the tests.
+        PYTHONPYCACHEPREFIX: join(ROOT, '.cache', 'clients', 'pycache'),
+      },
     },
-  },
-);
-await finish(code === 0 ? 0 : 1);
+  );
+  return code === 0 ? 0 : 1;
+}
 
 /** The server is on this machine: no proxy on the way, and nothing is fetched from or told to anybody. */
 function withoutReports() {

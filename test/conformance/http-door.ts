@@ -53,7 +53,8 @@ export function httpDoor(protocol: HttpProtocol): Door {
 async function answered(protocol: HttpProtocol, response: Response): Promise<Answered> {
   const { status, headers } = response;
   const bytes = Buffer.from(await response.arrayBuffer());
-  const refusal = status === 200 ? {} : (JSON.parse(bytes.toString()) as Record<string, unknown>);
+  const refusal =
+    status === 200 || bytes.byteLength === 0 ? {} : (JSON.parse(bytes.toString()) as Record<string, unknown>);
   const { vectors, id } = status === 200 ? protocol.read(bytes, headers) : { vectors: [], id: undefined };
   return {
     status,

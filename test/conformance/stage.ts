@@ -1,3 +1,4 @@
+import type { Part } from '@millrace/shared';
 import type { Redis } from 'ioredis';
 import { makeApiKey } from '#gateway/admission/api-keys.js';
 import type { Gateway } from '#gateway/gateway.js';
@@ -115,6 +116,11 @@ export class Stage {
   /** Parts that the worker of {@link served} has answered. */
   get partsAnswered(): number {
     return this.#worker?.answered.length ?? 0;
+  }
+
+  /** The part that was answered last. */
+  get lastPart(): Part | undefined {
+    return this.#worker?.answered.at(-1);
   }
 
   async release(): Promise<void> {

@@ -26,7 +26,7 @@ const openaiDoor = (format: 'float' | 'base64'): Door =>
       expect(usage).to.have.all.keys('prompt_tokens', 'total_tokens');
       return { vectors: data.map(({ embedding }) => numbersOf(embedding, format)) };
     },
-    messageOf: ({ error }) => (error as { message?: string }).message,
+    messageOf: ({ error }) => (error as { message?: string } | undefined)?.message,
     fieldOf: (index) => `input[${index}]`,
     /** `{"error": {"message", "type", "param", "code"}}`. */
     requireRefusalForm({ raw }) {

@@ -153,6 +153,36 @@ export const ANSWERS: readonly Feature[] = [
     },
   },
   {
+    key: 'traceContext',
+    does: 'passes the trace context on',
+    async run(door, stage) {
+      const traceparent = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
+      const answer = await door.ask(stage.served, ['a'], { headers: { traceparent } });
+      requireVectors(answer, ['a']);
+      expect(stage.lastPart?.traceparent).to.equal(traceparent);
+    },
+  },
+  {
+    key: 'serverTiming',
+    does: 'tells what each stage took, in Server-Timing',
+    overHttp: true,
+    async run(door, { served }) {
+      const answer = await door.ask(served, ['a']);
+      expect(answer.header('server-timing')).to.match(/queue;dur=[\d.]+, .*infer;dur=.*total;dur=/);
+    },
+  },
+  {
+    key: 'options',
+    does: 'answers OPTIONS with the methods that it takes',
+    overHttp: true,
+    async run({ name, http }, { served }) {
+      if (!http) throw new Error(`${name} speaks no HTTP`);
+      const answer = await http.send(served, { method: 'OPTIONS', headers: {} });
+      expect(answer.status).to.equal(204);
+      expect(answer.header('allow')).to.include('POST');
+    },
+  },
+  {
     key: 'idempotency',
     does: 'runs what is sent again under its Idempotency-Key only once',
     async run(door, stage) {
