@@ -66,7 +66,10 @@ export class Stage {
     this.#harness.onRelease(() => this.#proxy.cut());
     this.#cutOff = await this.#harness.gateway({ models, redisUrl: this.#proxy.url });
     // A gateway closes in order only with its Redis there.
-    this.#harness.onRelease(async () => void (await this.#proxy.open()));
+    this.#harness.onRelease(async () => {
+      await this.#proxy.cut();
+      await this.#proxy.open();
+    });
   }
 
   async #announced(model: string): Promise<StandInWorker> {
