@@ -24,7 +24,7 @@ export async function runGateway(settings: Settings, host: Host): Promise<number
 
 function places({ url, socketPath, grpc }: Gateway): string {
   const http = socketPath ? `${url} and ${socketPath}` : url;
-  return grpc ? `${http}, gRPC on ${grpc.address}` : http;
+  return grpc ? `${http}. gRPC at ${grpc.address}` : http;
 }
 
 function dashboardLine(url: string, { dashboardPassword, apiKeys }: Settings): string {

@@ -66,14 +66,9 @@ function read(
   // The client's deadline is by its clock's durations: what is left of it counts from now.
   const left = call.deadline - Date.now() + (clock.now() - context.received);
   const waitMs = Math.min(parsed.waitMs ?? (Number.isFinite(left) ? left : settings.waitMs), left);
+  parsed.waitMs = Math.max(0, waitMs);
   const headers = traceparent === undefined ? {} : { traceparent };
-  const request = newInferRequest(
-    context,
-    headers,
-    model,
-    { ...parsed, waitMs: Math.max(0, waitMs) },
-    settings,
-  );
+  const request = newInferRequest(context, headers, model, parsed, settings);
   return { request, asked: parsed.asked };
 }
 

@@ -25,11 +25,6 @@ const REFUSED = {
  * @throws MillraceError `invalid_input`, `too_many_items`, `unsupported`.
  */
 export function parseInferMessage(model: ModelDescription, message: InferMessage): ParsedCall {
-  const all = readParameters(message.parameters);
-  const sayFinal = all[FINAL_PARAMETER] ?? false;
-  if (Object.hasOwn(all, FINAL_PARAMETER)) delete all[FINAL_PARAMETER];
-  if (typeof sayFinal !== 'boolean') throw invalid(`parameters.${FINAL_PARAMETER}`, 'must be true or false');
-  refuse(all, REFUSED.parameters, 'parameters');
   for (const [index, { parameters }] of message.inputs.entries()) {
     refuse(parameters, REFUSED.inputs, `inputs[${index}].parameters`);
   }
@@ -41,12 +36,17 @@ export function parseInferMessage(model: ModelDescription, message: InferMessage
     message.outputs.map(({ name }) => name),
   ).map(({ name }) => name);
   const inputs = readInputs(model, message);
-  return {
-    ...takeScheduling(all),
-    inputs,
-    itemCount: inputs[0]?.shape[0] ?? 0,
-    asked: { id: message.id, outputs, sayFinal },
-  };
+  const asked = { id: message.id, outputs, sayFinal: false };
+  const parsed = { inputs, itemCount: inputs[0]?.shape[0] ?? 0, parameters: {}, asked };
+  // Most requests have none; what reads them costs as much as all the rest.
+  return Object.keys(message.parameters).length === 0 ? parsed : withParameters(parsed, message.parameters);
+}
+
+function withParameters(parsed: ParsedCall, given: InferMessage['parameters']): ParsedCall {
+  const { [FINAL_PARAMETER]: sayFinal = false, ...all } = readParameters(given);
+  if (typeof sayFinal !== 'boolean') throw invalid(`parameters.${FINAL_PARAMETER}`, 'must be true or false');
+  refuse(all, REFUSED.parameters, 'parameters');
+  return { ...parsed, ...takeScheduling(all), asked: { ...parsed.asked, sayFinal } };
 }
 
 function readInputs(model: ModelDescription, { inputs, raw }: InferMessage): Tensor[] {
