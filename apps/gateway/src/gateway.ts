@@ -15,6 +15,7 @@ import {
 import { Admission } from './admission/admission.js';
 import { ApiKeys } from './admission/api-keys.js';
 import { RedisMemory } from './admission/redis-memory.js';
+import { Callbacks } from './callbacks/callbacks.js';
 import { queueBoard } from './dashboard/board.js';
 import { DASHBOARD_PATH } from './dashboard/pages.js';
 import { dashboardRouter } from './dashboard/router.js';
@@ -41,6 +42,8 @@ import { Recovery } from './inference/recovery.js';
 import { ReplyChannel } from './inference/reply-channel.js';
 import { ReplyStore } from './inference/reply-store.js';
 import { ReplyWaiter } from './inference/reply-waiter.js';
+import type { JobRecord } from './jobs/job-record.js';
+import type { JobStatus } from './jobs/job-status.js';
 import { Jobs } from './jobs/jobs.js';
 import { documentation } from './openapi/documentation.js';
 import { answeringOnce } from './protocols/answer-once.js';
@@ -50,6 +53,7 @@ import type { DoorParts } from './protocols/door-parts.js';
 import { protocolDoors } from './protocols/doors.js';
 import { openGrpc } from './protocols/grpc/server.js';
 import { EventStreams } from './protocols/jobs/events.js';
+import { jobBody } from './protocols/jobs/render.js';
 import { nativeErrors } from './protocols/native/problem.js';
 import { healthRouter } from './protocols/open-inference/health.js';
 import { Writers } from './protocols/writers.js';
@@ -160,6 +164,14 @@ async function start(
   const jobs = new Jobs({ redis, subscriber, clock, admission, producer, store, settings });
   await jobs.start();
   releasers.push(() => jobs.stop());
+  if (settings.callbackSecret !== '') {
+    const fetching = connectRedis(settings.redisUrl, 'worker', 'gateway-callbacks');
+    releasers.push(() => fetching.disconnect());
+    const bodyOf = (record: JobRecord, status: JobStatus): object => jobBody(record, status);
+    const callbacks = new Callbacks({ redis, fetching, settings, clock, jobs, bodyOf, metrics, logger });
+    callbacks.start();
+    releasers.push(() => callbacks.stop());
+  }
   const writers = new Writers();
   const { durable } = jobs;
   const answerOnce = answeringOnce({ infer, durable, writers, idempotency, clock });
@@ -208,7 +220,10 @@ async function start(
         clock,
         settings,
         keys,
-        queueBoard(directory, producer, settings.dashboardAdmin),
+        queueBoard(directory, producer, {
+          admin: settings.dashboardAdmin,
+          callbacks: settings.callbackSecret !== '',
+        }),
       ),
     },
     metricsRoute: metricsRoute(metrics, directory, load, clock),

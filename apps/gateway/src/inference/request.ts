@@ -31,8 +31,14 @@ export interface InferRequest {
   operation?: Operation;
   /** Names an item as the client wrote it; absent: `inputs[INDEX]`. */
   fieldOf?: (index: number) => string;
-  /** A request that outlives its client: when its results go, and before when it must not run, in epoch ms. */
-  durable?: { keepUntil: number; notBefore?: number };
+  /** A request that outlives its client. */
+  durable?: {
+    /** When its results go, and before when it must not run, in epoch ms of Redis's clock. */
+    keepUntil: number;
+    notBefore?: number;
+    /** Who is told of its end: a URL. */
+    callback?: string;
+  };
   /** Whether a failed item may stand beside answered ones; otherwise one failure fails the request. */
   partial: boolean;
   /** W3C trace context, passed on as it came. */

@@ -40,6 +40,12 @@ export interface DurableParts {
   notices: ReplyNotices;
 }
 
+/** Who tells of the ends of requests that ask for it. */
+export interface EndListener {
+  await(record: JobRecord): Promise<void>;
+  forget(id: string): Promise<void>;
+}
+
 /** How a durable request is answered once somebody asks. */
 export interface DurableAsked {
   /** Name of the writer of its door's answers, and what that was asked. */
@@ -51,6 +57,9 @@ export interface DurableAsked {
  * Requests that outlive their clients: accepted, kept, and answered to whoever of their owner asks, at any gateway.
  */
 export class DurableRequests {
+  /** Absent where no callbacks are taken. */
+  ends: EndListener | undefined;
+
   constructor(private readonly parts: DurableParts) {}
 
   /**
@@ -131,6 +140,7 @@ export class DurableRequests {
   async #keep(record: JobRecord, now: number): Promise<void> {
     try {
       await this.parts.records.create(record, now);
+      if (record.callback !== undefined) await this.ends?.await(record);
     } catch (cause) {
       if (cause instanceof MillraceError) throw cause;
       throw new MillraceError('queue_unavailable', undefined, { retryAfterSeconds: 1 }, { cause });
@@ -149,6 +159,7 @@ export class DurableRequests {
       // What was added of it all the same is dropped by its workers: nobody was told of it.
       await this.#forget(record).catch(() => undefined);
       await records.drop(record).catch(() => undefined);
+      if (record.callback !== undefined) await this.ends?.forget(record.id).catch(() => undefined);
       throw error;
     }
   }
@@ -194,6 +205,7 @@ function recordOf(
     partial,
     receivedAt: stamps.received,
     ...(durable.notBefore === undefined ? {} : { notBefore: durable.notBefore }),
+    ...(durable.callback === undefined ? {} : { callback: durable.callback }),
     deadlineAt,
     keepUntil: durable.keepUntil,
     bytes: Math.ceil(bytes),

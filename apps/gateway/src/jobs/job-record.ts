@@ -37,6 +37,8 @@ export interface JobRecord {
   keepUntil: number;
   /** What it counts for against its owner's bytes: its inputs, and its outputs as far as their shapes are known. */
   bytes: number;
+  /** Who is told of its end: a URL. */
+  callback?: string;
   /** When its owner took it back. */
   cancelledAt?: number;
 }

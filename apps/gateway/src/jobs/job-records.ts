@@ -115,9 +115,14 @@ export class JobRecords {
     await this.#redis.eval(DISCOUNT, 4, ...keysOf(owner), id);
   }
 
+  /** A record, whoever owns it. */
+  async find(id: string): Promise<JobRecord | undefined> {
+    return readRecord(await this.#redis.get(jobRecordKey(id)));
+  }
+
   /** @throws MillraceError `job_not_found`, also for another owner's. */
   async read(id: string, owner: string): Promise<JobRecord> {
-    const record = readRecord(await this.#redis.get(jobRecordKey(id)));
+    const record = await this.find(id);
     if (record?.owner !== owner) throw new MillraceError('job_not_found', undefined, { field: 'job' });
     return record;
   }
@@ -156,7 +161,7 @@ export class JobRecords {
       for (const entry of entries) {
         scanned += 1;
         after = entry;
-        const record = readRecord(await this.#redis.get(jobRecordKey(entry.id)));
+        const record = await this.find(entry.id);
         if (record && (await matches(record))) records.push(record);
         if (records.length === most) return { records, next: entry };
       }

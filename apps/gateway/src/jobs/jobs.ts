@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Admission } from '../admission/admission.js';
 import type { JobProducer } from '../inference/job-producer.js';
 import type { ReplyStore } from '../inference/reply-store.js';
-import { DurableRequests } from './durable.js';
+import { DurableRequests, type EndListener } from './durable.js';
 import { JobRecords } from './job-records.js';
 import { JobStatuses } from './job-status.js';
 import { ReplyNotices } from './reply-notices.js';
@@ -31,6 +31,11 @@ export class Jobs {
     const { records, statuses, notices } = this;
     const { maxJobItems } = settings;
     this.durable = new DurableRequests({ ...parts, records, statuses, notices, maxJobItems });
+  }
+
+  /** Callbacks are taken from now on. */
+  tellEnds(ends: EndListener): void {
+    this.durable.ends = ends;
   }
 
   start(): Promise<void> {

@@ -67,6 +67,12 @@ export const INFER_PARAMETERS: readonly ApiParameter[] = [
     schema: z.iso.datetime({ offset: true }),
   },
   {
+    name: 'Millrace-Callback',
+    in: 'header',
+    description: 'With `respond-async`: a URL that is told of the end, where the server takes callbacks.',
+    schema: z.url(),
+  },
+  {
     name: 'traceparent',
     in: 'header',
     description: 'The trace that this request belongs to (W3C Trace Context).',

@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { MillraceError, PRIORITIES, type PriorityClass, type Settings } from '@millrace/shared';
+import { readTarget, type TargetLimits } from '../callbacks/target.js';
+import type { InferRequest } from '../inference/request.js';
 
 /** Headers of ours, for every door alike. */
 const PRIORITY_HEADER = 'Millrace-Priority';
@@ -15,15 +17,11 @@ export interface Preferences {
   /** `Prefer: wait=SECONDS` (RFC 7240), in ms. */
   waitMs?: number;
   /** `Prefer: respond-async`: to be kept, and answered later. */
-  durable?: {
-    /** When its results go, and before when it must not run, in epoch ms of Redis's clock. */
-    keepUntil: number;
-    notBefore?: number;
-  };
+  durable?: NonNullable<InferRequest['durable']>;
   priority?: PriorityClass;
 }
 
-export type KeepLimits = Pick<Settings, 'jobKeepMs' | 'maxJobKeepMs'>;
+export type KeepLimits = Pick<Settings, 'jobKeepMs' | 'maxJobKeepMs'> & TargetLimits;
 
 /**
  * Reads the headers. A preference that can't be read is ignored, as RFC 7240 says; what our own headers say is not.
@@ -50,8 +48,9 @@ export function readPreferences(
 function readDurable(
   headers: IncomingHttpHeaders,
   received: number,
-  { jobKeepMs, maxJobKeepMs }: KeepLimits,
+  limits: KeepLimits,
 ): NonNullable<Preferences['durable']> {
+  const { jobKeepMs, maxJobKeepMs } = limits;
   const keep = joined(headers['millrace-keep-ms']);
   if (keep !== undefined && (!WHOLE.test(keep) || Number(keep) === 0)) {
     throw invalid(KEEP_HEADER, 'must be a whole number of ms above 0');
@@ -62,7 +61,12 @@ function readDurable(
   }
   const keepMs = Math.min(keep === undefined ? jobKeepMs : Number(keep), maxJobKeepMs);
   const from = Math.max(received, notBefore ?? received);
-  return { keepUntil: from + keepMs, ...(notBefore === undefined ? {} : { notBefore }) };
+  const callback = joined(headers['millrace-callback']);
+  return {
+    keepUntil: from + keepMs,
+    ...(notBefore === undefined ? {} : { notBefore }),
+    ...(callback === undefined ? {} : { callback: readTarget(callback, limits) }),
+  };
 }
 
 function readPriority(value: string | undefined): PriorityClass | undefined {

@@ -76,6 +76,12 @@ export function ownedJobsKeys(owner: string): {
   return { received: of('received'), until: of('until'), bytes: of('bytes'), total: of('total') };
 }
 
+/** Queue of callbacks that are to be delivered, for all gateways. */
+export const CALLBACKS_QUEUE = '{mr-callbacks}';
+
+/** Sorted set of the requests whose end is to be told, by when to look at them next (epoch ms). */
+export const CALLBACKS_AWAITED_KEY = '{mr-callbacks}:awaited';
+
 /** Hash of worker announcements by worker id, and the sorted set of when each expires (epoch ms). */
 export const REGISTRY_ANNOUNCEMENTS_KEY = '{mr-registry}:announcements';
 export const REGISTRY_EXPIRY_KEY = '{mr-registry}:expiry';

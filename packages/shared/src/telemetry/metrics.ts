@@ -121,6 +121,12 @@ export function gatewayMetrics() {
       labelNames: ['model'],
       registers,
     }),
+    callbacks: new Counter({
+      name: 'millrace_gateway_callbacks_total',
+      help: 'Attempts to deliver callbacks that were answered: delivered, refused; dead are those given up.',
+      labelNames: ['outcome'],
+      registers,
+    }),
   };
 }
 

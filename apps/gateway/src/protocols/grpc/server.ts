@@ -6,6 +6,7 @@ import { type Settings, StartupError } from '@millrace/shared';
 import { limitConnections } from '../../http/connection-limit.js';
 import type { ReadinessCheck } from '../../http/health.js';
 import { refusal, TURN_AWAY_MS } from '../../http/server.js';
+import type { WaitLimits } from '../new-request.js';
 import { Arrivals } from './arrivals.js';
 import { type CallParts, type Method, takeCalls } from './call.js';
 import { healthService } from './health.js';
@@ -25,19 +26,8 @@ const DRAIN_LOOK_MS = 10;
 /** Triton's, which its clients try when told of no other. */
 const USUAL_PORT = 8001;
 
-export type GrpcSettings = Pick<
-  Settings,
-  | 'host'
-  | 'port'
-  | 'grpcPort'
-  | 'jobKeepMs'
-  | 'maxJobKeepMs'
-  | 'maxConnections'
-  | 'maxBodyBytes'
-  | 'requestTimeoutMs'
-  | 'waitMs'
-  | 'maxWaitMs'
->;
+export type GrpcSettings = WaitLimits &
+  Pick<Settings, 'host' | 'port' | 'grpcPort' | 'maxConnections' | 'maxBodyBytes' | 'requestTimeoutMs'>;
 
 export interface GrpcParts extends Omit<CallParts, 'arrivals' | 'settings'>, Omit<InferParts, 'settings'> {
   readiness: ReadinessCheck;

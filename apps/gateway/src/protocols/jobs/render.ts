@@ -38,6 +38,7 @@ export function jobBody(record: JobRecord, status: JobStatus, predictedWaitMs?: 
     deadlineAt: time(record.deadlineAt),
     keepUntil: time(record.keepUntil),
     cancelledAt: time(cancelledAt),
+    callback: record.callback,
     resultUrl: state === 'done' ? `${jobPath(id)}/result` : undefined,
   };
 }

@@ -21,6 +21,7 @@ export const jobSchema = z
     deadlineAt: time.describe('What has not begun by then is dropped.'),
     keepUntil: time.describe('Until then its result can be asked for.'),
     cancelledAt: time.optional(),
+    callback: z.string().optional().describe('Who is told of its end.'),
     resultUrl: z.string().optional().describe('Where the answer is, as the door gives it, once it is done.'),
     result: z.any().optional().describe('That answer, where it is JSON of at most 1 MiB.'),
     errorStatus: z.int().optional().describe('The status with which it failed.'),
