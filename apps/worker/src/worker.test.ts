@@ -219,6 +219,25 @@ describe('a worker', () => {
     await until(async () => (await connection.exists(key)) === 0);
   });
 
+  it('runs again what an administrator retries, however old it is, and that reply replaces the first', async () => {
+    const { gateway, connection, start } = await model();
+    await start();
+    const data = gateway.job(indices(99), { deadlineAt: Date.now() + 500 });
+    const requestId = data.parts[0]?.requestId ?? '';
+    const first = await gateway.send(data, requestId);
+    expect(first.header).to.include({ generation: 0 });
+    const id = jobId(requestId, 0);
+    await until(async () => (await gateway.queue.getJobState(id)) === 'failed');
+    await until(() => Date.now() > (data.parts[0]?.deadlineAt ?? 0));
+    const again = gateway.expect(requestId);
+    await (await gateway.queue.getJob(id))?.retry('failed');
+    const { header } = await again;
+    expect(header).to.include({ generation: 1 });
+    expect(header.items).to.deep.equal(first.header.items);
+    const stored = await connection.getBuffer(replyKey(gateway.queueName, requestId, 0));
+    expect(stored?.readUInt32LE(0)).to.equal(1);
+  });
+
   it('reads a large input from its side key and removes that key', async () => {
     const { gateway, connection, start } = await model();
     await start();

@@ -12,12 +12,21 @@ import type { Redis } from 'ioredis';
 import { HeldJob } from './held-job.js';
 import type { FetchedJob } from './job-consumer.js';
 
+/** Who retries a job by hand wants an answer, however old its request is: it gets at least this long, in ms. */
+const RETRY_MS = 5 * 60_000;
+
 /**
  * Validates a fetched job again (another tool may have written it) and reads its tensors. A part whose inputs
  * make no sense, or are gone because its request was given up, is faulty by itself.
+ * @param now epoch ms of Redis's clock.
  * @throws MillraceError when the job can't be understood.
  */
-export async function readJob(fetched: FetchedJob, model: ModelDescription, redis: Redis): Promise<HeldJob> {
+export async function readJob(
+  fetched: FetchedJob,
+  model: ModelDescription,
+  redis: Redis,
+  now: number,
+): Promise<HeldJob> {
   const data = parseJobData(fetched.job.data);
   if (data.model !== model.name || data.version !== model.version) {
     throw new MillraceError('invalid_input', `The job is for ${data.model}@${data.version}.`, {
@@ -27,14 +36,28 @@ export async function readJob(fetched: FetchedJob, model: ModelDescription, redi
   const held = new HeldJob(fetched, data);
   const queue = queueName(data.model, data.version);
   for (const part of data.parts) {
+    const asked = retried(part, fetched.job.attemptsMade, now);
     try {
-      held.addPart(part, await readInputs(queue, part, redis));
+      held.addPart(asked, await readInputs(queue, part, redis));
     } catch (error) {
       if (!(error instanceof MillraceError)) throw error;
-      held.addFaultyPart(part, { code: error.code, message: error.message });
+      held.addFaultyPart(asked, { code: error.code, message: error.message });
     }
   }
   return held;
+}
+
+/** A job that ended before was sent again by an administrator: its reply is to replace the one that is stored. */
+function retried(part: Part, ended: number, now: number): Part {
+  if (!ended) return part;
+  const until = now + RETRY_MS;
+  const { generation, deadlineAt, keepUntil } = part;
+  return {
+    ...part,
+    generation: generation + ended,
+    deadlineAt: Math.max(deadlineAt, until),
+    keepUntil: Math.max(keepUntil ?? deadlineAt, until),
+  };
 }
 
 async function readInputs(queue: string, part: Part, redis: Redis): Promise<Tensor[]> {

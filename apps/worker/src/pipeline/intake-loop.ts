@@ -4,6 +4,7 @@ import {
   type ModelDescription,
   PRIORITIES,
   type RedisClock,
+  replyGeneration,
   replyKey,
   type WorkerMetrics,
 } from '@millrace/shared';
@@ -245,7 +246,7 @@ export class IntakeLoop {
     const { model, redis } = this.parts;
     try {
       if (fetched.deferredFailure) throw new MillraceError('internal', fetched.deferredFailure);
-      const job = await readJob(fetched, model, redis);
+      const job = await readJob(fetched, model, redis, this.parts.clock.now());
       if (fetched.stalled > 0 && (await this.#takeOver(job))) return undefined;
       return job;
     } catch (error) {
@@ -282,8 +283,12 @@ export class IntakeLoop {
     const { queue, redis, consumer, settler, markers, cancellations, metrics, model } = this.parts;
     metrics.stalled.inc({ model: model.name });
     const keys = job.data.parts.map((part) => replyKey(queue, part.requestId, part.firstItem));
-    const stored = await Promise.all(keys.map((key) => redis.exists(key)));
-    for (const [i, part] of job.parts.entries()) if (stored[i] === 1) part.skip();
+    // The reply before an administrator's retry is not this run's.
+    const stored = await Promise.all(keys.map((key) => redis.getrangeBuffer(key, 0, 3)));
+    for (const [i, part] of job.parts.entries()) {
+      const generation = replyGeneration(stored[i]);
+      if (generation !== undefined && generation >= part.data.generation) part.skip();
+    }
     if (job.settled) {
       await consumer.complete(job.fetched);
       return true;

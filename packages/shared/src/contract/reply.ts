@@ -52,6 +52,11 @@ export function encodeReply(reply: Reply): Buffer {
   return Buffer.concat([prefix, frame]);
 }
 
+/** The generation of a stored reply, told by its first bytes; undefined where none is stored. */
+export function replyGeneration(head: Buffer | null | undefined): number | undefined {
+  return head && head.byteLength >= GENERATION_BYTES ? head.readUInt32LE(0) : undefined;
+}
+
 /** @throws MillraceError `invalid_input` or `contract_version_unsupported` when it can't be read. */
 export function decodeReply(stored: Uint8Array): Reply {
   const { header, tensors } = decodeFrame(stored.subarray(GENERATION_BYTES));
