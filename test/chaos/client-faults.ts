@@ -12,7 +12,11 @@ const HANG_WAIT_MS = 30_000;
 
 const REFUSED_PAUSE_MS = 500;
 
-const HANG = { codes: ['overloaded'], recoveryMs: 4500, kills: true };
+/**
+ * It ends three workers one after the other, and there are three: all may be starting at once. The request itself
+ * outlasts the grace of a gateway that drains.
+ */
+const HANG = { codes: ['overloaded', 'no_worker', 'shutting_down'], recoveryMs: 4500, kills: true };
 
 /** Clients that go away, and clients that send what a model can't take. */
 export const CLIENT_FAULTS: readonly Fault[] = [

@@ -8,6 +8,9 @@ const run = promisify(execFile);
 
 const OUTAGE: Excuse = { codes: ['queue_unavailable', 'overloaded'], outage: true, recoveryMs: 2000 };
 
+/** Nor can workers renew their announcements then: a gateway that starts meanwhile knows of none. */
+const NO_WRITES: Excuse = { ...OUTAGE, codes: [...OUTAGE.codes, 'queue_full', 'no_worker'] };
+
 /** Redis gone, hanging, full, or not taking writes. */
 export const REDIS_FAULTS: readonly Fault[] = [
   fault('redis-kill', 'redis', OUTAGE, async ({ cluster, random }, told) => {
@@ -30,7 +33,7 @@ export const REDIS_FAULTS: readonly Fault[] = [
     if (!(Number(killed) > 0)) throw new Error('no client was connected');
   }),
 
-  fault('redis-full', 'redis', { ...OUTAGE, codes: [...OUTAGE.codes, 'queue_full'] }, async (scene, told) => {
+  fault('redis-full', 'redis', NO_WRITES, async (scene, told) => {
     const { redis, random } = scene;
     told('maxmemory');
     const [, before = ''] = (await redis.config('GET', 'maxmemory')) as string[];
@@ -43,7 +46,7 @@ export const REDIS_FAULTS: readonly Fault[] = [
   }),
 
   // As after a failover: a replica without its master refuses every write and answers every read.
-  fault('redis-demoted', 'redis', OUTAGE, async ({ redis, random }, told) => {
+  fault('redis-demoted', 'redis', NO_WRITES, async ({ redis, random }, told) => {
     told('redis');
     await redis.call('REPLICAOF', '127.0.0.1', '1');
     try {
@@ -59,7 +62,7 @@ export const REDIS_FAULTS: readonly Fault[] = [
    * The limit is where the file ends: a write that fits in part leaves a hole of zeros in files of Redis 7.0, after
    * which it refuses to load them. That is Redis's to mend; here its coming back is wanted.
    */
-  fault('redis-disk-full', 'redis', OUTAGE, async ({ cluster, redis, random }, told) => {
+  fault('redis-disk-full', 'redis', NO_WRITES, async ({ cluster, redis, random }, told) => {
     told('append-only file');
     const pid = String(cluster.redis.pid);
     const { size } = await stat(await appendOnlyFile(redis));
