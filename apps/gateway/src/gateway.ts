@@ -196,6 +196,7 @@ async function start(
     writers,
     events,
     keyed: authenticate(keys, 'jobs'),
+    isReady: () => producer.ready,
     predictedWaitMs: (queue, model, ahead) => admission.predictedWaitMs(queue, model, ahead),
   });
   const metricsOpen = isLoopback(settings.host);
@@ -269,6 +270,7 @@ async function start(
   };
   const close = async (): Promise<void> => {
     events.close();
+    durable.drain();
     await Promise.all([
       drainServer(server, { state, beside, graceMs: settings.graceMs, giveUp }),
       grpc?.drain(settings.graceMs),

@@ -67,16 +67,9 @@ function send(
   const context = contextOf(res);
   let serverTiming = '';
   for (const { name, ms } of timings) serverTiming += `${serverTiming === '' ? '' : ', '}${name};dur=${ms}`;
-  const headers = [
-    ...context.idHeaders,
-    ...context.securityHeaders,
-    'Content-Type',
-    contentType,
-    'Content-Length',
-    String(bytes),
-    'Server-Timing',
-    serverTiming,
-  ];
+  const headers = [...context.idHeaders, ...context.securityHeaders, 'Server-Timing', serverTiming];
+  // Of a body that isn't sent again nothing is said: its length would have to be that of the whole.
+  if (status !== 304) headers.push('Content-Type', contentType, 'Content-Length', String(bytes));
   if (more.length > 0) headers.push(...more);
   if (answer.headers) headers.push(...answer.headers);
   if ((status === 429 || status === 503) && !res.hasHeader('Retry-After')) {

@@ -26,6 +26,9 @@ const TOMBSTONE_MARGIN_MS = 10_000;
 /** A waiting call looks again by itself this often, in ms: a message can be missed. */
 const LOOK_MS = 2000;
 
+/** After Redis could not be asked, in ms. */
+const LOOK_AGAIN_MS = 250;
+
 /** States that no longer change by themselves. */
 const ENDED = new Set(['done', 'failed', 'cancelled', 'expired']);
 
@@ -60,14 +63,27 @@ export class DurableRequests {
   /** Absent where no callbacks are taken. */
   ends: EndListener | undefined;
 
-  constructor(private readonly parts: DurableParts) {}
+  readonly #parts: DurableParts;
+  /** What wakes each call that waits. */
+  readonly #waiting = new Set<() => void>();
+  #draining = false;
+
+  constructor(parts: DurableParts) {
+    this.#parts = parts;
+  }
+
+  /** Waits for nothing any more: whoever waits is told how things stand, and asks another gateway. */
+  drain(): void {
+    this.#draining = true;
+    for (const wake of this.#waiting) wake();
+  }
 
   /**
    * Keeps a record and enqueues the work. When it resolves, both are acknowledged by Redis.
    * @throws MillraceError as `infer` does before it waits, and `job_limit`.
    */
   async submit(request: InferRequest, { writer, asked }: DurableAsked): Promise<JobRecord> {
-    const { admission, clock, maxJobItems, producer } = this.parts;
+    const { admission, clock, maxJobItems, producer } = this.#parts;
     const { durable, model, itemCount } = request;
     if (!durable) throw new Error('a request that is not durable');
     const queue = queueName(model.name, model.version);
@@ -90,7 +106,7 @@ export class DurableRequests {
    * @throws MillraceError `job_ended`, `queue_unavailable`.
    */
   async cancel(record: JobRecord): Promise<void> {
-    const { clock, notices, producer, records, redis, statuses } = this.parts;
+    const { clock, notices, producer, records, redis, statuses } = this.#parts;
     const { state } = await statuses.of(record);
     if (ENDED.has(state)) throw new MillraceError('job_ended', `The job is ${state}; it can't be cancelled.`);
     const now = clock.now();
@@ -106,40 +122,66 @@ export class DurableRequests {
   }
 
   /**
-   * Where a request stands, once it has ended or `waitMs` have passed; at once if either is so already.
+   * Where a request stands, once that is what is waited for or `waitMs` have passed; at once if either is so already.
+   * A Redis that is away meanwhile is waited for as well.
    * @param client ends the wait when it goes; nobody else may listen for that.
+   * @throws MillraceError `job_not_found`; what Redis throws, where it is away at the end.
    */
-  async standing(record: JobRecord, waitMs: number, client?: ClientGone): Promise<JobStatus> {
-    const { notices, records, statuses } = this.parts;
+  async standing(
+    record: JobRecord,
+    waitMs: number,
+    client?: ClientGone,
+    isAwaited: (status: JobStatus) => boolean = hasEnded,
+  ): Promise<JobStatus> {
+    const { notices } = this.#parts;
     const until = performance.now() + waitMs;
     let wake: () => void = () => undefined;
-    const stop = notices.listen(record.id, () => wake());
-    client?.listen(() => wake());
+    const wakeUp = (): void => wake();
+    const stop = notices.listen(record.id, wakeUp);
+    this.#waiting.add(wakeUp);
+    client?.listen(wakeUp);
     try {
-      for (let held = record; ; held = await records.read(record.id, record.owner)) {
+      for (let first: JobRecord | undefined = record; ; first = undefined) {
         const woken = new Promise<void>((resolve) => {
           wake = resolve;
         });
-        const status = await statuses.of(held);
+        const seen = await this.#look(record, first);
         const leftMs = until - performance.now();
-        if (ENDED.has(status.state) || leftMs <= 0 || client?.gone) return status;
-        const timer = setTimeout(wake, Math.min(leftMs, LOOK_MS));
+        const isOver = leftMs <= 0 || this.#draining || client?.gone;
+        if ('status' in seen && (isOver || isAwaited(seen.status))) return seen.status;
+        if ('error' in seen && isOver) throw seen.error;
+        const timer = setTimeout(wake, Math.min(leftMs, 'error' in seen ? LOOK_AGAIN_MS : LOOK_MS));
         await woken;
         clearTimeout(timer);
       }
     } finally {
       stop();
+      this.#waiting.delete(wakeUp);
     }
   }
 
   /** What was answered to a request that is done. @throws MillraceError `job_expired`. */
   result(record: JobRecord): Promise<InferResult> {
-    return this.parts.statuses.result(record);
+    return this.#parts.statuses.result(record);
+  }
+
+  /** @throws MillraceError `job_not_found`. @returns an error of Redis's. */
+  async #look(
+    { id, owner }: JobRecord,
+    held: JobRecord | undefined,
+  ): Promise<{ status: JobStatus } | { error: unknown }> {
+    const { records, statuses } = this.#parts;
+    try {
+      return { status: await statuses.of(held ?? (await records.read(id, owner))) };
+    } catch (error) {
+      if (error instanceof MillraceError) throw error;
+      return { error };
+    }
   }
 
   async #keep(record: JobRecord, now: number): Promise<void> {
     try {
-      await this.parts.records.create(record, now);
+      await this.#parts.records.create(record, now);
       if (record.callback !== undefined) await this.ends?.await(record);
     } catch (cause) {
       if (cause instanceof MillraceError) throw cause;
@@ -148,7 +190,7 @@ export class DurableRequests {
   }
 
   async #enqueue(record: JobRecord, planned: readonly PlannedPart[]): Promise<void> {
-    const { producer, records } = this.parts;
+    const { producer, records } = this.#parts;
     try {
       await Promise.all(
         planned.map((part, i) =>
@@ -165,7 +207,7 @@ export class DurableRequests {
   }
 
   async #forget({ queue, id, deadlineAt, parts }: JobRecord): Promise<void> {
-    const { clock, producer, redis } = this.parts;
+    const { clock, producer, redis } = this.#parts;
     const lifeMs = Math.ceil(Math.max(0, deadlineAt - clock.now()) + TOMBSTONE_MARGIN_MS);
     await redis.set(cancelKey(queue, id), '1', 'PX', lifeMs);
     await Promise.all(parts.map(({ jobId }) => producer.remove(queue, jobId)));

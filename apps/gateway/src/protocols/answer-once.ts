@@ -56,9 +56,15 @@ export function answeringOnce({ infer, durable, writers, idempotency, clock }: A
     const record = await durable.submit(request, writers.recorded(write, asked));
     const leftMs = request.stamps.received + request.waitMs - clock.now();
     if (request.waitMs === 0 || leftMs <= 0) return record;
-    const status = await durable.standing(record, leftMs, request.client);
-    if (status.error) throw status.error;
-    return status.state === 'done' ? durable.result(record) : record;
+    try {
+      const status = await durable.standing(record, leftMs, request.client);
+      if (status.error) throw status.error;
+      return status.state === 'done' ? await durable.result(record) : record;
+    } catch (error) {
+      if (error instanceof MillraceError) throw error;
+      // Redis is away. The request was accepted all the same, and its client must learn where to ask for it.
+      return record;
+    }
   };
 
   return async (write, request, asked, named) => {

@@ -1,4 +1,4 @@
-import type { MillraceError } from '@millrace/shared';
+import { MillraceError } from '@millrace/shared';
 import type { DoorErrors } from '../http/context.js';
 import type { Answer } from '../http/respond.js';
 import type { InferResult } from '../inference/request.js';
@@ -77,7 +77,8 @@ export class Writers {
 
   #of(name: string): KnownWriter<unknown> {
     const writer = WRITERS[name];
-    if (!writer) throw new Error(`a record of an unknown writer, ${name}`);
+    // Of a later version.
+    if (!writer) throw new MillraceError('contract_version_unsupported');
     return writer;
   }
 }

@@ -1,4 +1,4 @@
-import type { Logger } from '@millrace/shared';
+import { type Logger, MillraceError } from '@millrace/shared';
 import type { Request, Response } from 'express';
 import { contextOf } from '../../http/context.js';
 import { hasEnded } from '../../jobs/durable.js';
@@ -33,19 +33,28 @@ export class EventStreams {
   readonly #parts: { records: JobRecords; statuses: JobStatuses; notices: ReplyNotices; logger: Logger };
   #looking: NodeJS.Timeout | undefined;
   #beating: NodeJS.Timeout | undefined;
+  #closed = false;
 
   constructor(parts: { records: JobRecords; statuses: JobStatuses; notices: ReplyNotices; logger: Logger }) {
     this.#parts = parts;
   }
 
-  /** Begins to tell; `Last-Event-ID` names what the client has heard last, which is not said again. */
+  /**
+   * Begins to tell; `Last-Event-ID` names what the client has heard last, which is not said again.
+   * @throws MillraceError `shutting_down`.
+   */
   open(record: JobRecord, req: Request, res: Response): void {
+    if (this.#closed) throw new MillraceError('shutting_down', undefined, { retryAfterSeconds: 1 });
     const context = contextOf(res);
     const headers = [...context.idHeaders, ...context.securityHeaders];
     headers.push('Content-Type', 'text/event-stream; charset=utf-8', 'Cache-Control', 'no-store');
     // Proxies that gather answers would hold the events back.
     headers.push('X-Accel-Buffering', 'no');
     res.writeHead(200, headers);
+    if (req.method === 'HEAD') {
+      res.end();
+      return;
+    }
     res.flushHeaders();
     const heard = req.headers['last-event-id'];
     const stream: Stream = {
@@ -67,17 +76,15 @@ export class EventStreams {
     context.gone.listen(stream.stop);
     this.#looking ??= setInterval(() => this.#lookAround(), LOOK_MS / 4);
     this.#beating ??= setInterval(() => {
-      for (const { res: open } of this.#streams) open.write(': \n\n');
+      for (const { res: open } of this.#streams) if (!open.writableNeedDrain) open.write(': \n\n');
     }, HEARTBEAT_MS);
     void this.#look(stream);
   }
 
   /** Ends all: clients come again elsewhere, with what they have heard. */
   close(): void {
-    for (const { res, stop } of [...this.#streams]) {
-      stop();
-      res.end();
-    }
+    this.#closed = true;
+    for (const stream of [...this.#streams]) this.#end(stream);
   }
 
   #rest(): void {
@@ -108,7 +115,8 @@ export class EventStreams {
         this.#tell(stream, await this.#parts.statuses.of(stream.record));
       } while (stream.again && this.#streams.has(stream));
     } catch (err) {
-      // Redis is away, or the record has gone: the next look tells.
+      if (err instanceof MillraceError && err.code === 'job_not_found') this.#end(stream);
+      // Redis is away: the next look tells.
       this.#parts.logger.debug({ err }, 'a job could not be looked at for its listener');
     } finally {
       stream.busy = false;
@@ -119,13 +127,18 @@ export class EventStreams {
     const { state, itemsDone, position } = status;
     const id = `${state}.${itemsDone}.${position ?? ''}`;
     if (!this.#streams.has(stream)) return;
+    // Who doesn't read is told only how things stand by then, so that nothing heaps up.
+    if (stream.res.writableNeedDrain && !hasEnded(status)) return;
     if (id !== stream.said) {
       stream.said = id;
       const data = JSON.stringify(jobBody(stream.record, status));
       stream.res.write(`id: ${id}\nevent: ${state}\ndata: ${data}\n\n`);
     }
-    if (!hasEnded(status)) return;
-    stream.stop();
-    stream.res.end();
+    if (hasEnded(status)) this.#end(stream);
+  }
+
+  #end({ res, stop }: Stream): void {
+    stop();
+    res.end();
   }
 }

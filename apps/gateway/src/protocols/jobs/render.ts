@@ -13,9 +13,13 @@ export function acceptedAnswer(record: JobRecord): Answer {
   return {
     status: 202,
     contentType: JSON_TYPE,
-    body: JSON.stringify(jobBody(record, { state: record.notBefore ? 'scheduled' : 'queued', itemsDone: 0 })),
+    body: JSON.stringify(jobBody(record, { state: isToCome(record) ? 'scheduled' : 'queued', itemsDone: 0 })),
     headers: ['Location', jobPath(record.id), 'Preference-Applied', 'respond-async'],
   };
+}
+
+function isToCome({ notBefore, receivedAt }: JobRecord): boolean {
+  return notBefore !== undefined && notBefore > receivedAt;
 }
 
 /** A job as every address of `/v1/jobs` shows it; times in ISO 8601. */

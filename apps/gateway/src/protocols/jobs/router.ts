@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { MillraceError, type ModelDescription, type RedisClock } from '@millrace/shared';
-import { type Request, type RequestHandler, type Response, Router } from 'express';
+import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
 import { contextOf } from '../../http/context.js';
 import { methodNotAllowed } from '../../http/errors.js';
 import { type Answer, respond, respondJson, timingsOf } from '../../http/respond.js';
@@ -18,6 +18,9 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 /** A result up to this many bytes of JSON stands in the job's own answer too. */
 const MOST_INSIDE_BYTES = 1024 * 1024;
 
+/** Names of the errors with which ioredis tells that Redis can't be asked. */
+const REDIS_ERRORS = new Set(['Error', 'AbortError', 'InterruptError', 'MaxRetriesPerRequestError']);
+
 export interface JobsParts {
   clock: RedisClock;
   /** First handler: asks for an API key of the scope `jobs` where there are any. */
@@ -27,13 +30,18 @@ export interface JobsParts {
   statuses: JobStatuses;
   writers: Writers;
   events: EventStreams;
+  /** Whether Redis answers. */
+  isReady(): boolean;
   predictedWaitMs(queue: string, model: ModelDescription, jobs: number): number | undefined;
 }
 
 /** `/v1/jobs`: the durable requests of an API key. Another key's are not there. */
 export function jobsRouter(parts: JobsParts): Router {
-  const { clock, keyed, durable, records, events } = parts;
+  const { clock, durable, records, events } = parts;
   const router = Router({ caseSensitive: true });
+  // A Redis that hangs would hold up whoever asks until its connection is given up.
+  const ready: RequestHandler = (_req, _res, next) => next(parts.isReady() ? undefined : unavailable());
+  const keyed = [parts.keyed, ready];
   const find = (req: Request<{ job: string }>, res: Response): Promise<JobRecord> =>
     records.read(req.params.job, contextOf(res).tenant).then((record) => {
       contextOf(res).model = record.model.name;
@@ -41,14 +49,14 @@ export function jobsRouter(parts: JobsParts): Router {
     });
   router
     .route('/v1/jobs')
-    .all(keyed)
+    .all(...keyed)
     .get(async (req, res) => {
       respondJson(res, 200, await page(parts, req, contextOf(res).tenant), clock.now());
     })
     .all(methodNotAllowed('GET'));
   router
     .route('/v1/jobs/:job')
-    .all(keyed)
+    .all(...keyed)
     .get(async (req, res) => {
       const { wait } = readBy(waitQuerySchema, req.query, 'query');
       const answer = await jobAnswer(parts, await find(req, res), wait * 1000, req, res);
@@ -63,7 +71,7 @@ export function jobsRouter(parts: JobsParts): Router {
     .all(methodNotAllowed('GET', 'DELETE'));
   router
     .route('/v1/jobs/:job/result')
-    .all(keyed)
+    .all(...keyed)
     .get(async (req, res) => {
       const { wait } = readBy(waitQuerySchema, req.query, 'query');
       const record = await find(req, res);
@@ -74,10 +82,25 @@ export function jobsRouter(parts: JobsParts): Router {
     .all(methodNotAllowed('GET'));
   router
     .route('/v1/jobs/:job/events')
-    .all(keyed)
+    .all(...keyed)
     .get(async (req, res) => events.open(await find(req, res), req, res))
     .all(methodNotAllowed('GET'));
+  router.use(((thrown: unknown, _req, _res, next) =>
+    next(redisAway(thrown) ?? thrown)) as ErrorRequestHandler);
   return router;
+}
+
+/** What Redis throws that is away, silent, full or still loading, as who asks for a job is told of it. */
+function redisAway(thrown: unknown): MillraceError | undefined {
+  if (!(thrown instanceof Error) || thrown instanceof MillraceError) return undefined;
+  const { name, message } = thrown;
+  // Replies begin with their kind; ERR and WRONGTYPE are faults of ours. Of a lost connection ioredis tells plainly.
+  const isAway = name === 'ReplyError' ? !/^(?:ERR|WRONGTYPE) /.test(message) : REDIS_ERRORS.has(name);
+  return isAway ? unavailable(thrown) : undefined;
+}
+
+function unavailable(cause?: Error): MillraceError {
+  return new MillraceError('queue_unavailable', undefined, { retryAfterSeconds: 1 }, { cause });
 }
 
 /** A job, once it has ended, changed, or been waited for long enough. */
@@ -88,15 +111,16 @@ async function jobAnswer(
   req: Request,
   res: Response,
 ): Promise<Answer> {
-  const known = req.headers['if-none-match'];
+  const known = tagsOf(req.headers['if-none-match']);
   let status = await statuses.of(record);
-  if (waitMs > 0 && !hasEnded(status) && (known === undefined || known === etagOf(status))) {
-    status = await durable.standing(record, waitMs, contextOf(res).gone);
+  if (waitMs > 0 && !hasEnded(status) && (known === undefined || names(known, status))) {
+    const isNews = (now: JobStatus): boolean => hasEnded(now) || (known !== undefined && !names(known, now));
+    status = await durable.standing(record, waitMs, contextOf(res).gone, isNews);
   }
   if (status.state === 'expired') throw new MillraceError('job_expired');
   const etag = etagOf(status);
   const headers = ['ETag', etag, 'Cache-Control', 'private, no-cache'];
-  if (known === etag) return { status: 304, contentType: JSON_TYPE, body: '', headers };
+  if (known && names(known, status)) return { status: 304, contentType: JSON_TYPE, body: '', headers };
   const { queue, model, id, writer, asked } = record;
   const body = jobBody(record, status, predictedWaitMs(queue, model, status.position ?? 0));
   if (status.error) {
@@ -162,6 +186,15 @@ async function page({ records, statuses, clock }: JobsParts, req: Request, owner
 function cursorOf(cursor: string | undefined): ListCursor | undefined {
   const [receivedAt, id = ''] = cursor?.split('_') ?? [];
   return receivedAt === undefined ? undefined : { receivedAt: Number(receivedAt), id };
+}
+
+/** The tags of `If-None-Match` (RFC 9110, section 13.1.2), which compares weakly. */
+function tagsOf(header: string | undefined): ReadonlySet<string> | undefined {
+  return header === undefined ? undefined : new Set(header.match(/"[^"]*"|\*/g));
+}
+
+function names(tags: ReadonlySet<string>, status: JobStatus): boolean {
+  return tags.has('*') || tags.has(etagOf(status));
 }
 
 /** Changes with what a job's answer says that matters. */

@@ -38,7 +38,11 @@ export const jobListSchema = z
   .meta({ id: 'JobList' });
 
 const whole = (least: number, most: number) =>
-  z.coerce.number({ error: 'must be a number' }).int('must be a whole number').min(least).max(most);
+  z.coerce
+    .number({ error: 'must be a number' })
+    .int('must be a whole number')
+    .min(least, `must be at least ${least}`)
+    .max(most, `must be at most ${most}`);
 
 const moment = z.iso
   .datetime({ offset: true, error: 'must be a time as 2031-01-31T12:00:00Z' })
@@ -53,7 +57,7 @@ export const listQuerySchema = z.strictObject({
   limit: whole(1, 100).default(20).describe('Most jobs on a page.'),
   cursor: z
     .string()
-    .regex(/^[0-9.]{1,20}_[0-9a-f-]{36}$/, 'must be the "next" of another page')
+    .regex(/^\d{1,16}(?:\.\d{1,16})?_[0-9a-f-]{36}$/, 'must be the "next" of another page')
     .optional()
     .describe('Where to go on: the `next` of the page before.'),
 });

@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto';
+import { expect } from 'chai';
+import type { Gateway } from '../../gateway.js';
+import { get, Harness, post } from '../../test-support/harness.js';
+import { textModel } from '../../test-support/models.js';
+import { uniqueName, until } from '../../test-support/redis.js';
+import { RedisProxy } from '../../test-support/redis-proxy.js';
+import type { StandInWorker } from '../../test-support/stand-in-worker.js';
+
+interface Job {
+  id: string;
+  state: string;
+  detail?: string;
+  field?: string;
+}
+
+const ASYNC = { prefer: 'respond-async' };
+
+describe('durable requests, where something goes wrong', () => {
+  let harness: Harness;
+  let model: string;
+  let worker: StandInWorker;
+  let gateway: Gateway;
+  let letGo: () => void;
+
+  beforeEach(async () => {
+    harness = new Harness();
+    model = uniqueName('text');
+    const held = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    worker = await harness.worker(textModel(model), {
+      before: ({ parameters }) => (parameters.hold === true ? held : undefined),
+    });
+    gateway = await harness.gateway();
+  });
+  afterEach(() => {
+    letGo();
+    return harness.release();
+  });
+
+  const predict = (headers: Record<string, string> = {}, parameters = {}, at = gateway) =>
+    post<Job>(`${at.url}/v1/models/${model}/predict`, { inputs: 'a', parameters }, { ...ASYNC, ...headers });
+  const later = (): Record<string, string> => ({
+    'millrace-not-before': new Date(Date.now() + 60_000).toISOString(),
+  });
+  const job = (path: string, headers: Record<string, string> = {}, at = gateway) =>
+    get<Job>(`${at.url}/v1/jobs/${path}`, headers);
+
+  it('refuse queries that were made up, and say what was wrong with them', async () => {
+    const { body } = await predict(later());
+    const faults: [string, string, string][] = [
+      [`?cursor=1.2.3_${randomUUID()}`, 'cursor', 'the "next" of another page'],
+      [`?cursor=._${randomUUID()}`, 'cursor', 'the "next" of another page'],
+      ['?limit=0', 'limit', 'at least 1'],
+      ['?limit=101', 'limit', 'at most 100'],
+      ['?limit=1.5', 'limit', 'a whole number'],
+      [`/${body.id}?wait=3601`, 'wait', 'at most 3600'],
+      [`/${body.id}?wait=-1`, 'wait', 'at least 0'],
+      [`/${body.id}/result?wait=soon`, 'wait', 'a number'],
+    ];
+    for (const [query, field, words] of faults) {
+      const answer = await get<Job>(`${gateway.url}/v1/jobs${query}`);
+      expect(answer.status, query).to.equal(400);
+      expect(answer.body.field, query).to.equal(field);
+      expect(answer.body.detail, query).to.include(words);
+    }
+  });
+
+  it('are taken back once, whatever their client named them', async () => {
+    // JSON that some parsers refuse, and JSON that looks like a note of ours.
+    for (const id of ['\ud800', '"cancelledAt":1}', ',"cancelledAt":1}', '{"cancelledAt":1}']) {
+      const { body } = await post<Job>(
+        `${gateway.url}/v2/models/${model}/infer`,
+        { id, inputs: [{ name: 'text', datatype: 'BYTES', shape: [1], data: ['a'] }] },
+        { ...ASYNC, ...later() },
+      );
+      const cancel = () => fetch(`${gateway.url}/v1/jobs/${body.id}`, { method: 'DELETE' });
+      const answers = await Promise.all([cancel(), cancel()]);
+      expect(answers.map(({ status }) => status).sort()).to.deep.equal([200, 409]);
+      expect((await job(body.id)).body.state).to.equal('cancelled');
+    }
+  });
+
+  it('are queued, not scheduled, where their time has come already', async () => {
+    const { body } = await predict({ 'millrace-not-before': '2020-01-01T00:00:00Z' });
+    expect(body.state).to.equal('queued');
+  });
+
+  it('answer HEAD of their events at once', async () => {
+    const { body } = await predict(later());
+    const response = await fetch(`${gateway.url}/v1/jobs/${body.id}/events`, { method: 'HEAD' });
+    expect(response.status).to.equal(200);
+    expect(response.headers.get('content-type')).to.include('text/event-stream');
+  });
+
+  it('compare If-None-Match as HTTP says, and say nothing of a body that is not sent', async () => {
+    const { body } = await predict(later());
+    const etag = (await job(body.id)).headers.get('etag') ?? '';
+    for (const known of [etag, `W/${etag}`, `"other", ${etag}`, '*']) {
+      const response = await fetch(`${gateway.url}/v1/jobs/${body.id}`, {
+        headers: { 'if-none-match': known },
+      });
+      expect(response.status, known).to.equal(304);
+      expect(response.headers.get('content-length'), known).to.equal(null);
+      expect(response.headers.get('etag'), known).to.equal(etag);
+    }
+    expect((await job(body.id, { 'if-none-match': '"other"' })).status).to.equal(200);
+  });
+
+  it('wait for a change of what their client knows, not only for the end', async () => {
+    await until('the model is served', async () => (await predict()).status === 202);
+    await worker.pause();
+    const { body } = await predict({}, { hold: true });
+    const etag = (await job(body.id)).headers.get('etag') ?? '';
+    const changed = job(`${body.id}?wait=30`, { 'if-none-match': etag });
+    worker.resume();
+    expect((await changed).body.state).to.equal('running');
+  });
+
+  it('are told of by a gateway that goes away, to whoever waits for them', async () => {
+    const going = await harness.gateway({ graceMs: 20_000 });
+    const { body } = await predict(later(), {}, going);
+    const began = performance.now();
+    const waiting = [
+      job(`${body.id}?wait=30`, {}, going),
+      job(`${body.id}/result?wait=30`, {}, going),
+      predict({ ...later(), prefer: 'respond-async, wait=30' }, {}, going),
+    ];
+    await until('all of them wait', async () => {
+      const { body: list } = await get<{ data: Job[] }>(`${gateway.url}/v1/jobs?model=${model}`);
+      return list.data.length === 2;
+    });
+    await going.close();
+    const answers = await Promise.all(waiting);
+    expect(performance.now() - began).to.be.below(10_000);
+    expect(answers.map(({ status }) => status)).to.deep.equal([200, 202, 202]);
+    for (const answer of answers) expect(answer.body.state).to.equal('scheduled');
+  });
+
+  it('are 503 while Redis is away, and waited for all the same', async () => {
+    const proxy = await new RedisProxy().open();
+    harness.onRelease(() => proxy.cut());
+    const cut = await harness.gateway({ redisUrl: proxy.url });
+    const { body } = await predict({}, { hold: true }, cut);
+    const waiting = job(`${body.id}?wait=30`, {}, cut);
+    const accepted = predict({ prefer: 'respond-async, wait=2' }, { hold: true }, cut);
+    await until('both are accepted', async () => {
+      const list = await get<{ data: Job[] }>(`${gateway.url}/v1/jobs?model=${model}`);
+      return list.body.data.length === 2;
+    });
+    await proxy.cut();
+    for (const path of ['', `/${body.id}`, `/${body.id}/result`, `/${body.id}/events`]) {
+      const answer = await get(`${cut.url}/v1/jobs${path}`);
+      expect(answer.status, path).to.equal(503);
+      expect(answer.headers.get('retry-after'), path).to.equal('1');
+    }
+    // It was accepted: that Redis went away afterwards must not hide where to ask for it.
+    expect((await accepted).status).to.equal(202);
+    await proxy.open();
+    letGo();
+    expect((await waiting).body.state).to.equal('done');
+  });
+
+  it('are 503 at once where Redis hangs', async () => {
+    const proxy = await new RedisProxy().open();
+    harness.onRelease(() => proxy.cut());
+    const hung = await harness.gateway({ redisUrl: proxy.url });
+    const { body } = await predict(later(), {}, hung);
+    proxy.freeze();
+    await until('the silence is noticed', async () => {
+      return (await fetch(`${hung.url}/v2/health/ready`)).status === 503;
+    });
+    const began = performance.now();
+    expect((await job(body.id, {}, hung)).status).to.equal(503);
+    expect(performance.now() - began).to.be.below(500);
+  });
+});
