@@ -70,6 +70,19 @@ describe('a Redis that is there but of no use', () => {
     await until(answered);
   });
 
+  it('does not keep a worker from starting or ending in order while it takes no writes', async () => {
+    const [, most = ''] = await redis.config('GET', 'maxmemory');
+    await redis.config('SET', 'maxmemory', '1mb');
+    try {
+      const worker = await cluster.addWorker();
+      worker.kill('SIGTERM');
+      expect(await worker.ended).to.equal(0);
+    } finally {
+      await redis.config('SET', 'maxmemory', most);
+    }
+    await until(answered);
+  });
+
   it('is refused new work for with 503 while it does not answer; what it was given before is answered', async () => {
     const sleeping = redis.call('DEBUG', 'SLEEP', '2.5');
     const given = ask();

@@ -177,15 +177,16 @@ async function start(
     );
 
   enter('serving');
-  await renew();
+  // A Redis that is full or read-only takes it a little later, with the work that it takes then.
+  await renew().catch((err: unknown) => logger.warn({ err }, 'Redis does not take the announcement yet'));
   const announcing = setInterval(() => {
     // While Redis is away the announcement expires by itself.
     renew().catch(() => undefined);
   }, ANNOUNCE_MS);
   releasers.push(async () => {
     clearInterval(announcing);
-    // While Redis is away it expires by itself.
-    if (links.every((link) => link.answering)) await withdraw(redis, id);
+    // While Redis is away, or takes no writes, it expires by itself.
+    if (links.every((link) => link.answering)) await withdraw(redis, id).catch(() => undefined);
   });
   let ended = true;
   releasers.push(async () => {
