@@ -2,7 +2,8 @@
 // like reach the other commands.
 import { end, setUp } from './lib/setup.mjs';
 
-if (!(await setUp('apps/cli'))) end('Compiling failed: see above.');
+// The client is for the examples.
+if (!(await setUp('apps/cli', 'packages/client'))) end('Compiling failed: see above.');
 const [first] = process.argv.slice(2);
 if (first === undefined || first.startsWith('-')) process.argv.splice(2, 0, 'up');
 // In this very process: one parent less whose death the children would have to notice.

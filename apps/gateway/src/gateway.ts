@@ -56,6 +56,7 @@ import { EventStreams } from './protocols/jobs/events.js';
 import { jobBody } from './protocols/jobs/render.js';
 import { nativeErrors } from './protocols/native/problem.js';
 import { healthRouter } from './protocols/open-inference/health.js';
+import { asksToBeKept } from './protocols/preferences.js';
 import { Writers } from './protocols/writers.js';
 
 /** A running gateway. */
@@ -146,13 +147,14 @@ async function start(
   });
   const canceller = new Canceller(redis, producer, clock, logger);
   const statistics = new StatisticsBook();
+  const batcher = new JobBatcher(producer, load, settings.maxJobItems);
   const infer = inference({
     gatewayId: id,
     maxJobItems: settings.maxJobItems,
     clock,
     admission,
     waiter,
-    batcher: new JobBatcher(producer, load, settings.maxJobItems),
+    batcher,
     canceller,
     metrics,
     statistics,
@@ -161,7 +163,7 @@ async function start(
   const records = new IdempotencyRecords(redis, link, settings.idempotencyKeepMs);
   const idempotency = new Idempotency(records, clock, metrics, logger);
   releasers.push(() => idempotency.stop());
-  const jobs = new Jobs({ redis, subscriber, clock, admission, producer, store, settings });
+  const jobs = new Jobs({ redis, subscriber, clock, admission, producer, batcher, store, settings });
   await jobs.start();
   releasers.push(() => jobs.stop());
   if (settings.callbackSecret !== '') {
@@ -187,7 +189,8 @@ async function start(
     statistics,
     settings,
     faults,
-    keyed: authenticate(keys, 'infer'),
+    // Who may not ask for a job must not be given one.
+    keyed: authenticate(keys, (headers) => (asksToBeKept(headers) ? ['infer', 'jobs'] : ['infer'])),
   };
   const readiness = readinessCheck(faults, directory);
   const doors = protocolDoors(parts, {
@@ -195,7 +198,7 @@ async function start(
     clock,
     writers,
     events,
-    keyed: authenticate(keys, 'jobs'),
+    keyed: authenticate(keys, () => ['jobs']),
     isReady: () => producer.ready,
     predictedWaitMs: (queue, model, ahead) => admission.predictedWaitMs(queue, model, ahead),
   });

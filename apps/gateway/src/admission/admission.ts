@@ -45,6 +45,12 @@ export class Admission {
     if (!directory.isServed(model)) {
       throw new MillraceError('no_worker', undefined, { retryAfterSeconds: NO_WORKER_RETRY_SECONDS });
     }
+    if (itemCount > limits.maxQueuedItems) {
+      throw new MillraceError(
+        'too_many_items',
+        `The request has ${itemCount} items; at most ${limits.maxQueuedItems} may wait on a model of this server.`,
+      );
+    }
     const rate = this.#itemsPerSecond(queue, model);
     const ahead = load.itemsAhead(queue);
     const over = ahead + itemCount - limits.maxQueuedItems;

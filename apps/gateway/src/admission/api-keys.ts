@@ -52,18 +52,19 @@ export class ApiKeys {
 
   /**
    * Who sends a request.
-   * @param scope what the key must be for; absent: any key will do.
+   * @param scopes all that the key must be for; none: any key will do.
    * @returns the key's name; "anonymous" where no keys are asked for.
    * @throws MillraceError `unauthorized`, `forbidden`.
    */
-  authenticate(headers: KeyHeaders, scope?: KeyScope): string {
+  authenticate(headers: KeyHeaders, ...scopes: readonly KeyScope[]): string {
     if (!this.required) return ANONYMOUS;
     const key = keyOf(headers);
     if (key === undefined) throw new MillraceError('unauthorized');
     const known = this.find(key);
     if (!known) throw new MillraceError('unauthorized', 'This API key is not known here.');
-    if (scope !== undefined && !known.scopes.includes(scope)) {
-      throw new MillraceError('forbidden', `This API key lacks the scope "${scope}".`);
+    const lacking = scopes.find((scope) => !known.scopes.includes(scope));
+    if (lacking !== undefined) {
+      throw new MillraceError('forbidden', `This API key lacks the scope "${lacking}".`);
     }
     return known.name;
   }

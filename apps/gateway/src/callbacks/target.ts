@@ -3,7 +3,7 @@ import type { LookupFunction } from 'node:net';
 import { MillraceError, type Settings } from '@millrace/shared';
 import ipaddr from 'ipaddr.js';
 
-const CALLBACK_HEADER = 'Millrace-Callback';
+export const CALLBACK_HEADER = 'Millrace-Callback';
 const MOST_CHARACTERS = 2048;
 
 export type TargetLimits = Pick<

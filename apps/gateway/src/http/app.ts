@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { GatewayMetrics, KeyScope, Logger, RedisClock } from '@millrace/shared';
 import express, { type Express, type RequestHandler, type Router } from 'express';
 import type { ApiKeys } from '../admission/api-keys.js';
@@ -61,13 +62,19 @@ export function createApp(options: AppOptions): Express {
   return app;
 }
 
+const ANY_SCOPE = (): readonly KeyScope[] => [];
+
 /**
- * Asks for an API key where there are any, of this scope if one is given, and notes whose it is. OPTIONS, which tells
+ * Asks for an API key where there are any, for the scopes that the headers need, and notes whose it is. OPTIONS, which tells
  * no more than the documents do, needs none: browsers ask it without.
  */
-export function authenticate(keys: ApiKeys, scope?: KeyScope): RequestHandler {
+export function authenticate(
+  keys: ApiKeys,
+  scopes: (headers: IncomingHttpHeaders) => readonly KeyScope[] = ANY_SCOPE,
+): RequestHandler {
   return (req, res, next) => {
-    if (req.method !== 'OPTIONS') contextOf(res).tenant = keys.authenticate(req.headers, scope);
+    if (req.method !== 'OPTIONS')
+      contextOf(res).tenant = keys.authenticate(req.headers, ...scopes(req.headers));
     next();
   };
 }

@@ -4,7 +4,7 @@ import { respondNothing } from './respond.js';
 import { API_HEADERS } from './security-headers.js';
 
 const ANY = '*';
-const METHODS = 'GET, HEAD, POST, OPTIONS';
+const METHODS = 'GET, HEAD, POST, DELETE, OPTIONS';
 /** What scripts may read beside the few headers that they always may. */
 const EXPOSED = [
   'X-Request-Id',
@@ -14,6 +14,8 @@ const EXPOSED = [
   'Idempotency-Replayed',
   'Inference-Header-Content-Length',
   'Location',
+  'Preference-Applied',
+  'ETag',
   'Allow',
   'Accept-Encoding',
 ].join(', ');

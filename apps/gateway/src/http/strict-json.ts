@@ -20,7 +20,7 @@ const MAX_VALUES = 500_000;
  * @throws MillraceError `invalid_encoding`, `nesting_too_deep` or `invalid_json`.
  */
 export function parseStrictJson(body: Buffer, maxDepth: number): unknown {
-  if (!isUtf8(body)) throw new MillraceError('invalid_encoding', undefined, BODY);
+  if (!isUtf8(body)) throw new MillraceError('invalid_encoding', 'The body is not valid UTF-8.', BODY);
   // Checked before parsing: that is where deep nesting costs memory.
   if (body.byteLength > maxDepth && nestsDeeper(body, maxDepth)) {
     throw new MillraceError('nesting_too_deep', `The body nests deeper than ${maxDepth} levels.`, BODY);

@@ -26,6 +26,8 @@ interface Load {
   itemsPerJob: number;
   readAt: number;
   reading: boolean;
+  /** The next reading for the sake of items that were handed over. */
+  following: NodeJS.Timeout | undefined;
 }
 
 /** How much waits in each queue, from its polled counts and what was added here since. */
@@ -49,7 +51,8 @@ export class QueueLoad {
     const load = this.#load(queue);
     const ageMs = performance.now() - load.readAt;
     if (!load.reading && ageMs >= POLL_MS) void this.read(queue);
-    const counted = ageMs < STALE_MS ? (load.waitingJobs + load.activeJobs) * load.itemsPerJob : 0;
+    if (ageMs >= STALE_MS) return load.ownItems;
+    const counted = (load.waitingJobs + load.activeJobs) * load.itemsPerJob;
     // The first counts every gateway's, but only jobs; the second knows items, but only this gateway's.
     return Math.max(counted + load.addedItems - load.settledItems, load.ownItems);
   }
@@ -83,6 +86,17 @@ export class QueueLoad {
   /** Tells that this gateway looks no longer after a request's items: they wait, but in the queue alone. */
   handedOver(queue: string, items: number): void {
     this.#load(queue).ownItems -= items;
+    this.#follow(queue);
+  }
+
+  /** Nobody here hears of their end: the queue is counted until it is empty. */
+  #follow(queue: string): void {
+    const load = this.#load(queue);
+    load.following ??= setTimeout(async () => {
+      await this.read(queue);
+      load.following = undefined;
+      if (load.waitingJobs + load.activeJobs + load.addedItems > 0) this.#follow(queue);
+    }, POLL_MS).unref();
   }
 
   /** Tells that a request's items wait no longer. */
@@ -141,6 +155,7 @@ export class QueueLoad {
         itemsPerJob: 1,
         readAt: performance.now() - POLL_MS,
         reading: false,
+        following: undefined,
       };
       this.#loads.set(queue, load);
     }

@@ -13,6 +13,7 @@ import {
 import type { Redis } from 'ioredis';
 import type { Admission } from '../admission/admission.js';
 import type { ClientGone } from '../inference/client-gone.js';
+import type { JobBatcher } from '../inference/job-batcher.js';
 import type { JobProducer } from '../inference/job-producer.js';
 import { type PlannedPart, planParts } from '../inference/parts.js';
 import type { InferRequest, InferResult } from '../inference/request.js';
@@ -38,6 +39,7 @@ export interface DurableParts {
   clock: RedisClock;
   admission: Admission;
   producer: JobProducer;
+  batcher: JobBatcher;
   records: JobRecords;
   statuses: JobStatuses;
   notices: ReplyNotices;
@@ -190,13 +192,10 @@ export class DurableRequests {
   }
 
   async #enqueue(record: JobRecord, planned: readonly PlannedPart[]): Promise<void> {
-    const { producer, records } = this.#parts;
+    const { batcher, records } = this.#parts;
     try {
-      await Promise.all(
-        planned.map((part, i) =>
-          producer.add(record.queue, { jobId: record.parts[i]?.jobId ?? '', parts: [part] }),
-        ),
-      );
+      // Each in a job of its own, which its record names.
+      await batcher.enqueue(record.queue, planned, 0);
     } catch (error) {
       // What was added of it all the same is dropped by its workers: nobody was told of it.
       await this.#forget(record).catch(() => undefined);

@@ -1,6 +1,7 @@
 import type { RedisClock, Settings } from '@millrace/shared';
 import type { Redis } from 'ioredis';
 import type { Admission } from '../admission/admission.js';
+import type { JobBatcher } from '../inference/job-batcher.js';
 import type { JobProducer } from '../inference/job-producer.js';
 import type { ReplyStore } from '../inference/reply-store.js';
 import { DurableRequests, type EndListener } from './durable.js';
@@ -21,6 +22,7 @@ export class Jobs {
     clock: RedisClock;
     admission: Admission;
     producer: JobProducer;
+    batcher: JobBatcher;
     store: ReplyStore;
     settings: Settings;
   }) {

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { MillraceError, PRIORITIES, type PriorityClass, type Settings } from '@millrace/shared';
-import { readTarget, type TargetLimits } from '../callbacks/target.js';
+import { CALLBACK_HEADER, readTarget, type TargetLimits } from '../callbacks/target.js';
 import type { InferRequest } from '../inference/request.js';
 
 /** Headers of ours, for every door alike. */
@@ -36,13 +36,26 @@ export function readPreferences(
   const prefer = joined(headers.prefer);
   const seconds = prefer === undefined ? undefined : PREFER_WAIT.exec(prefer)?.[1];
   const priority = readPriority(joined(headers['millrace-priority']));
+  const durable = asksToBeKept(headers) ? readDurable(headers, received, limits) : undefined;
+  if (!durable) refuseAlone(headers);
   return {
     ...(seconds === undefined ? {} : { waitMs: Number(seconds) * 1000 }),
-    ...(prefer !== undefined && RESPOND_ASYNC.test(prefer)
-      ? { durable: readDurable(headers, received, limits) }
-      : {}),
+    ...(durable ? { durable } : {}),
     ...(priority === undefined ? {} : { priority }),
   };
+}
+
+/** `Prefer: respond-async`. */
+export function asksToBeKept({ prefer }: IncomingHttpHeaders): boolean {
+  return prefer !== undefined && RESPOND_ASYNC.test(joined(prefer) ?? '');
+}
+
+/** Unheard, they would change what is done, and when. */
+function refuseAlone(headers: IncomingHttpHeaders): void {
+  for (const header of [KEEP_HEADER, NOT_BEFORE_HEADER, CALLBACK_HEADER]) {
+    if (headers[header.toLowerCase()] === undefined) continue;
+    throw invalid(header, 'is only for requests with "Prefer: respond-async"');
+  }
 }
 
 function readDurable(
@@ -64,7 +77,7 @@ function readDurable(
   const callback = joined(headers['millrace-callback']);
   return {
     keepUntil: from + keepMs,
-    ...(notBefore === undefined ? {} : { notBefore }),
+    ...(notBefore === undefined || notBefore <= received ? {} : { notBefore }),
     ...(callback === undefined ? {} : { callback: readTarget(callback, limits) }),
   };
 }
@@ -72,7 +85,7 @@ function readDurable(
 function readPriority(value: string | undefined): PriorityClass | undefined {
   if (value === undefined) return undefined;
   if (!Object.hasOwn(PRIORITIES, value)) {
-    throw invalid(PRIORITY_HEADER, `must be ${Object.keys(PRIORITIES).join(', ')}`);
+    throw invalid(PRIORITY_HEADER, `must be one of ${Object.keys(PRIORITIES).join(', ')}`);
   }
   return value as PriorityClass;
 }

@@ -24,7 +24,9 @@ export function readBy<S extends z.ZodType>(schema: S, value: unknown, root = 'b
   const parsed = schema.safeParse(own);
   if (parsed.success) return parsed.data;
   // Only now in our words: asked for them at once, zod takes ten times as long for what fits.
-  const issue = schema.safeParse(own, { error: wordsOf }).error?.issues[0];
+  const issues = schema.safeParse(own, { error: wordsOf }).error?.issues ?? [];
+  // A field that is missing is most often one that is misspelt.
+  const issue = issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0];
   const path = issue?.code === 'unrecognized_keys' ? [...issue.path, issue.keys[0]] : (issue?.path ?? []);
   const field = fieldOf(path) || root;
   throw new MillraceError('invalid_input', `${field} ${issue?.message ?? 'is not valid'}.`, { field });

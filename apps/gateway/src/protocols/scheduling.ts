@@ -4,6 +4,9 @@ import type { RequestParameters } from '../inference/request.js';
 /** Triton's numbers of priorities, the highest first; from the last on all are one. */
 const CLASSES: readonly PriorityClass[] = ['interactive', 'normal', 'bulk'];
 
+/** Parameters of Triton's stateful models: there are none here, and unheard they would change what an answer means. */
+export const SEQUENCE_PARAMETERS = ['sequence_id', 'sequence_start', 'sequence_end'] as const;
+
 export interface Scheduling {
   /** The other parameters, for the model. */
   parameters: RequestParameters;

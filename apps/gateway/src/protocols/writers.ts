@@ -1,6 +1,6 @@
 import { MillraceError } from '@millrace/shared';
 import type { DoorErrors } from '../http/context.js';
-import type { Answer } from '../http/respond.js';
+import { type Answer, timingsOf } from '../http/respond.js';
 import type { InferResult } from '../inference/request.js';
 import type { AnswerWriter } from './answer-writer.js';
 import { nativeErrors } from './native/problem.js';
@@ -62,7 +62,11 @@ export class Writers {
 
   /** The answer of a request that is done, as its door gives it. */
   write(name: string, result: InferResult, asked: unknown): Answer {
-    return { status: 200, ...this.#of(name).write(result, [], asked) };
+    const { received = 0, replied = received } = result.stamps;
+    return {
+      status: 200,
+      ...this.#of(name).write(result, timingsOf(result.stamps, received, replied), asked),
+    };
   }
 
   /** An error as its door gives it. */

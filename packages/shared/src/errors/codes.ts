@@ -8,7 +8,12 @@
 export const ERRORS = {
   invalid_http: { status: 400, retryable: false, fault: 'client', text: 'The request is not valid HTTP.' },
   invalid_json: { status: 400, retryable: false, fault: 'client', text: 'The body is not valid JSON.' },
-  invalid_encoding: { status: 400, retryable: false, fault: 'client', text: 'The body is not valid UTF-8.' },
+  invalid_encoding: {
+    status: 400,
+    retryable: false,
+    fault: 'client',
+    text: 'The bytes of the body are not what they should be.',
+  },
   nesting_too_deep: {
     status: 400,
     retryable: false,
@@ -39,7 +44,7 @@ export const ERRORS = {
     status: 404,
     retryable: false,
     fault: 'client',
-    text: 'There is nothing at this address. There are POST /v1/models/{model}/predict, POST /v1/embeddings, POST /v2/models/{model}/infer, GET /v1/models, /v2/health/ready, /metrics and /dashboard; /docs shows all of them.',
+    text: 'There is nothing at this address. GET /docs shows what there is.',
   },
   model_not_found: { status: 404, retryable: false, fault: 'client', text: 'No such model is served here.' },
   job_not_found: {
@@ -176,7 +181,7 @@ export const ERRORS = {
     status: 504,
     retryable: true,
     fault: 'load',
-    text: 'The answer did not come within the time the request allowed. Ask for more with "waitMs" or the header "Prefer: wait=SECONDS", or send less at once.',
+    text: 'The answer did not come within the time that the request allowed. Allow more, or send less at once.',
   },
 } as const satisfies Record<string, ErrorSpec>;
 

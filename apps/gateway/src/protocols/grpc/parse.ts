@@ -2,7 +2,7 @@ import { elementCount, MillraceError, type ModelDescription, type Tensor } from 
 import { type ModelInput, matchInputs, selectOutputs, tensorOfBytes } from '../model-tensors.js';
 import type { ParsedInputs } from '../new-request.js';
 import { readParameters } from '../parameters.js';
-import { takeScheduling } from '../scheduling.js';
+import { SEQUENCE_PARAMETERS, takeScheduling } from '../scheduling.js';
 import { readContents } from './contents.js';
 import type { InferMessage, InputMessage } from './infer-request.js';
 import type { AskedOfAnswer } from './infer-response.js';
@@ -15,7 +15,7 @@ export interface ParsedCall extends ParsedInputs {
 const FINAL_PARAMETER = 'triton_enable_empty_final_response';
 /** What a client of Triton may ask for in parameters that would change what an answer means. */
 const REFUSED = {
-  parameters: ['sequence_id', 'sequence_start', 'sequence_end'],
+  parameters: SEQUENCE_PARAMETERS,
   inputs: ['shared_memory_region'],
   outputs: ['shared_memory_region', 'classification'],
 } as const;

@@ -242,6 +242,32 @@ describe('durable requests', () => {
     expect(Number(refused.headers.get('retry-after'))).to.be.within(1, 3600);
   });
 
+  it('count for nothing in admission once they are done', async () => {
+    const tight = await harness.gateway({ apiKeys: [alice.entry], maxQueuedItems: 40 });
+    await untilServed(`${tight.url}/v1/models/${model}/predict`, as(alice));
+    const inputs = Array.from({ length: 32 }, (_, i) => `text ${i}`);
+    for (let round = 0; round < 4; round++) {
+      const { status, body } = await predict(inputs, {}, tight);
+      expect(status, `round ${round}`).to.equal(202);
+      expect((await job(`${body.id}?wait=10`, {}, tight)).body.state).to.equal('done');
+      // Two readings of the queue later it is known.
+      await new Promise((resolve) => setTimeout(resolve, 600));
+    }
+    const never = await predict([...inputs, ...inputs], {}, tight);
+    expect(never.status).to.equal(400);
+    expect(never.body).to.include({ code: 'too_many_items' });
+  });
+
+  it('are made only by who may ask for them', async () => {
+    const dave = makeApiKey('dave', ['infer']);
+    const strict = await harness.gateway({ apiKeys: [dave.entry] });
+    const url = `${strict.url}/v1/models/${model}/predict`;
+    await untilServed(url, as(dave));
+    const { status, body } = await post(url, { inputs: 'x' }, { ...as(dave), ...ASYNC });
+    expect(status).to.equal(403);
+    expect(body.detail).to.include('"jobs"');
+  });
+
   it('are made once under one Idempotency-Key', async () => {
     const key = { 'idempotency-key': uniqueName('key') };
     const first = await predict('once only', key);
@@ -249,6 +275,14 @@ describe('durable requests', () => {
     expect(again.status).to.equal(202);
     expect(again.body.id).to.equal(first.body.id);
     expect(again.headers.get('location')).to.equal(first.headers.get('location'));
+  });
+
+  it('alone hear what is said of keeping', async () => {
+    for (const name of ['Millrace-Keep-Ms', 'Millrace-Not-Before', 'Millrace-Callback']) {
+      const { status, body } = await predict('x', { prefer: '', [name]: '1' });
+      expect(status, name).to.equal(400);
+      expect(body).to.include({ field: name });
+    }
   });
 
   it('refuse what their headers do not say rightly', async () => {

@@ -12,7 +12,7 @@ import { readParameters } from '../parameters.js';
 import { readBy } from '../read-by.js';
 import { readTensor } from '../read-tensor.js';
 import { readTexts } from '../read-texts.js';
-import { type Scheduling, takeScheduling } from '../scheduling.js';
+import { type Scheduling, SEQUENCE_PARAMETERS, takeScheduling } from '../scheduling.js';
 import { BinaryBody, JSON_LENGTH_HEADER } from './binary-body.js';
 import { restoreIntegers } from './exact-integers.js';
 import { readRaw } from './raw-body.js';
@@ -96,6 +96,7 @@ function readOptions(value: unknown): Options {
   if (typeof binaryOutput !== 'boolean') {
     throw invalid('parameters.binary_data_output', 'must be true or false');
   }
+  for (const name of SEQUENCE_PARAMETERS) refuse(parameters[name], `parameters.${name}`);
   return { binaryOutput, scheduling: takeScheduling(parameters) };
 }
 
