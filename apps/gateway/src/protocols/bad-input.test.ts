@@ -3,19 +3,16 @@ import { BULL_PREFIX } from '@millrace/shared';
 import { expect } from 'chai';
 import type { Redis } from 'ioredis';
 import type { Gateway } from '../gateway.js';
+import type { BadRequest } from '../test-support/bad-requests/bad-request.js';
+import { BODIES, NATIVE_TENSORS, NATIVE_TEXT } from '../test-support/bad-requests/native.js';
+import { OPEN_TENSORS, OPEN_TEXT } from '../test-support/bad-requests/open-inference.js';
+import { OPEN_BINARY } from '../test-support/bad-requests/open-inference-binary.js';
 import {
-  type BadRequest,
-  BODIES,
-  NATIVE_TENSORS,
-  NATIVE_TEXT,
-  OPEN_BINARY,
-  OPEN_TENSORS,
-  OPEN_TEXT,
   TEI_DECODE,
   TEI_EMBED,
   TEI_SIMILARITY,
   TEI_TOKENIZE,
-} from '../test-support/bad-requests.js';
+} from '../test-support/bad-requests/text-embeddings-inference.js';
 import { Harness, post } from '../test-support/harness.js';
 import { identityModel, textModel } from '../test-support/models.js';
 import { testRedis, uniqueName, until } from '../test-support/redis.js';
