@@ -105,7 +105,7 @@ export function recordEnd(
   status: number,
 ): void {
   const { model, door, error, requestId, clientId, tenant } = context;
-  const ms = clock.now() - context.received;
+  const ms = Math.round((clock.now() - context.received) * 1000) / 1000;
   metrics.requests.inc({ model, door: door.name, status: String(status) });
   metrics.requestSeconds.observe({ model, door: door.name }, ms / 1000);
   if (error) metrics.errors.inc({ model, code: error.code });

@@ -15,7 +15,7 @@ export const API_HEADERS: readonly string[] = [
   'X-Content-Type-Options',
   'nosniff',
   'X-Frame-Options',
-  'SAMEORIGIN',
+  'DENY',
 ];
 
 /**
@@ -37,5 +37,6 @@ export function pageHeaders(): RequestHandler {
       },
     },
     strictTransportSecurity: false,
+    xFrameOptions: { action: 'deny' },
   });
 }
