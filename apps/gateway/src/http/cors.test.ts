@@ -55,7 +55,7 @@ describe('scripts of other origins', () => {
     const { status, headers } = await preflight(listed, APP);
     expect(status).to.equal(204);
     expect(headers.get('access-control-allow-origin')).to.equal(APP);
-    expect(headers.get('access-control-allow-methods')).to.include('POST');
+    expect(headers.get('access-control-allow-methods')).to.include('POST').and.include('DELETE');
     expect(headers.get('access-control-allow-headers')).to.equal('authorization,content-type,x-stainless-os');
     expect(headers.get('access-control-max-age')).to.equal('7200');
     expect(headers.get('vary')).to.equal('Origin');
@@ -72,7 +72,9 @@ describe('scripts of other origins', () => {
     expect(answered.headers.get('access-control-expose-headers'))
       .to.include('Server-Timing')
       .and.include('Retry-After')
-      .and.include('Inference-Header-Content-Length');
+      .and.include('Inference-Header-Content-Length')
+      .and.include('Preference-Applied')
+      .and.include('ETag');
     expect(answered.headers.has('vary')).to.equal(false);
   });
 

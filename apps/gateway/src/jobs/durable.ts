@@ -82,7 +82,7 @@ export class DurableRequests {
 
   /**
    * Keeps a record and enqueues the work. When it resolves, both are acknowledged by Redis.
-   * @throws MillraceError as `infer` does before it waits, and `job_limit`.
+   * @throws MillraceError as `infer` does before it waits, `job_limit` and `body_too_large`.
    */
   async submit(request: InferRequest, { writer, asked }: DurableAsked): Promise<JobRecord> {
     const { admission, clock, maxJobItems, producer } = this.#parts;
@@ -211,6 +211,13 @@ export class DurableRequests {
     await redis.set(cancelKey(queue, id), '1', 'PX', lifeMs);
     await Promise.all(parts.map(({ jobId }) => producer.remove(queue, jobId)));
   }
+}
+
+/** What whoever wants the answer of a request is told, where it has ended without one. */
+export function errorOf({ state, error }: JobStatus): MillraceError | undefined {
+  if (state === 'expired') return new MillraceError('job_expired');
+  if (state === 'cancelled') return new MillraceError('job_cancelled');
+  return error;
 }
 
 export function hasEnded({ state }: JobStatus): boolean {

@@ -85,11 +85,19 @@ export class JobRecords {
 
   /**
    * Keeps a new record. `now`: epoch ms of Redis's clock.
-   * @throws MillraceError `job_limit` when its owner keeps as much as it may.
+   * @throws MillraceError `job_limit` when its owner keeps as much as it may, `body_too_large` for what it never may.
    */
   async create(record: JobRecord, now: number): Promise<void> {
     const { id, owner, receivedAt, keepUntil, bytes } = record;
     const { maxJobsPerKey, maxJobBytesPerKey } = this.#limits;
+    // No waiting would help.
+    if (bytes > maxJobBytesPerKey) {
+      throw new MillraceError(
+        'body_too_large',
+        `The request counts for ${bytes} bytes with its outputs; ${maxJobBytesPerKey} are the most that one API key may have kept.`,
+        { field: 'body' },
+      );
+    }
     const lifeMs = Math.ceil(keepUntil - now + GONE_MS);
     const counted = await this.#redis.eval(
       COUNT,

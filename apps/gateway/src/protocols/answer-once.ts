@@ -4,8 +4,9 @@ import type { FinalOutcome, Idempotency, RequestIdentity } from '../idempotency/
 import type { Infer } from '../inference/infer.js';
 import { failIfAnyFailed } from '../inference/item-errors.js';
 import type { InferRequest, InferResult } from '../inference/request.js';
-import type { DurableRequests } from '../jobs/durable.js';
+import { type DurableRequests, errorOf } from '../jobs/durable.js';
 import type { JobRecord } from '../jobs/job-record.js';
+import type { JobStatus } from '../jobs/job-status.js';
 import type { AnswerWriter } from './answer-writer.js';
 import { acceptedAnswer } from './jobs/render.js';
 import type { Writers } from './writers.js';
@@ -31,6 +32,12 @@ export type AnswerOnce = <Asked>(
   named?: NamedOnce,
 ) => Promise<Outcome>;
 
+/** A request that goes on, and how it stood when that was last asked. */
+interface Kept {
+  record: JobRecord;
+  status?: JobStatus;
+}
+
 /** Client faults that another try may not meet again: who asks, how long it took, how much was asked. */
 const PASSING = new Set([401, 408, 429, 499]);
 
@@ -52,18 +59,19 @@ export function answeringOnce({ infer, durable, writers, idempotency, clock }: A
     write: AnswerWriter<Asked>,
     request: InferRequest,
     asked: Asked,
-  ): Promise<InferResult | JobRecord> => {
+  ): Promise<InferResult | Kept> => {
     const record = await durable.submit(request, writers.recorded(write, asked));
     const leftMs = request.stamps.received + request.waitMs - clock.now();
-    if (request.waitMs === 0 || leftMs <= 0) return record;
+    if (request.waitMs === 0 || leftMs <= 0) return { record };
     try {
       const status = await durable.standing(record, leftMs, request.client);
-      if (status.error) throw status.error;
-      return status.state === 'done' ? await durable.result(record) : record;
+      const error = errorOf(status);
+      if (error) throw error;
+      return status.state === 'done' ? await durable.result(record) : { record, status };
     } catch (error) {
       if (error instanceof MillraceError) throw error;
       // Redis is away. The request was accepted all the same, and its client must learn where to ask for it.
-      return record;
+      return { record };
     }
   };
 
@@ -71,7 +79,7 @@ export function answeringOnce({ infer, durable, writers, idempotency, clock }: A
     let timings: Timing[] | undefined;
     const run = async (): Promise<Answer> => {
       const result = request.durable ? await keep(write, request, asked) : await infer(request);
-      if ('owner' in result) return acceptedAnswer(result);
+      if ('record' in result) return acceptedAnswer(result.record, result.status);
       if (!request.partial) failIfAnyFailed(result);
       timings = timingsOf(result.stamps, request.stamps.received, clock.now());
       return { status: 200, ...write(result, timings, asked) };

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'chai';
+import { makeApiKey } from '../../admission/api-keys.js';
 import type { Gateway } from '../../gateway.js';
 import { get, Harness, post } from '../../test-support/harness.js';
 import { textModel } from '../../test-support/models.js';
@@ -174,5 +175,39 @@ describe('durable requests, where something goes wrong', () => {
     const began = performance.now();
     expect((await job(body.id, {}, hung)).status).to.equal(503);
     expect(performance.now() - began).to.be.below(500);
+  });
+
+  it('are refused for good where even alone they are more than a key may keep', async () => {
+    const { key, entry } = makeApiKey(uniqueName('someone'), ['infer', 'jobs']);
+    const small = await harness.gateway({ apiKeys: [entry], maxJobBytesPerKey: 1024 });
+    const headers = { ...ASYNC, authorization: `Bearer ${key}` };
+    await until('a small one is taken', async () => (await predict(headers, {}, small)).status === 202);
+    const { status, body } = await post<Job>(
+      `${small.url}/v1/models/${model}/predict`,
+      { inputs: 'a'.repeat(2000) },
+      headers,
+    );
+    expect(status).to.equal(413);
+    expect(body).to.include({ field: 'body' });
+  });
+
+  it('tell who waits for them how they stand, and how they have ended without an answer', async () => {
+    const waits = { prefer: 'respond-async, wait=1' };
+    const running = await predict(waits, { hold: true });
+    expect(running.status).to.equal(202);
+    expect(running.body.state).to.equal('running');
+    const lapsed = await predict(
+      { prefer: 'respond-async, wait=10', 'millrace-keep-ms': '300' },
+      { hold: true },
+    );
+    expect(lapsed.status).to.equal(410);
+    const taken = predict({ prefer: 'respond-async, wait=30' }, { hold: true });
+    await until('it is taken back', async () => {
+      const list = await get<{ data: Job[] }>(`${gateway.url}/v1/jobs?state=running&limit=1`);
+      const newest = list.body.data.find(({ id }) => id !== running.body.id);
+      if (!newest) return false;
+      return (await fetch(`${gateway.url}/v1/jobs/${newest.id}`, { method: 'DELETE' })).status === 200;
+    });
+    expect((await taken).status).to.equal(409);
   });
 });

@@ -9,11 +9,14 @@ export function jobPath(id: string): string {
 }
 
 /** The 202 of a request that is kept (RFC 7240, section 4.1). */
-export function acceptedAnswer(record: JobRecord): Answer {
+export function acceptedAnswer(
+  record: JobRecord,
+  status: JobStatus = { state: isToCome(record) ? 'scheduled' : 'queued', itemsDone: 0 },
+): Answer {
   return {
     status: 202,
     contentType: JSON_TYPE,
-    body: JSON.stringify(jobBody(record, { state: isToCome(record) ? 'scheduled' : 'queued', itemsDone: 0 })),
+    body: JSON.stringify(jobBody(record, status)),
     headers: ['Location', jobPath(record.id), 'Preference-Applied', 'respond-async'],
   };
 }

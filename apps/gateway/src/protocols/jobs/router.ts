@@ -4,7 +4,7 @@ import { type ErrorRequestHandler, type Request, type RequestHandler, type Respo
 import { contextOf } from '../../http/context.js';
 import { methodNotAllowed } from '../../http/errors.js';
 import { type Answer, respond, respondJson, timingsOf } from '../../http/respond.js';
-import { type DurableRequests, hasEnded } from '../../jobs/durable.js';
+import { type DurableRequests, errorOf, hasEnded } from '../../jobs/durable.js';
 import type { JobRecord } from '../../jobs/job-record.js';
 import type { JobRecords, ListCursor } from '../../jobs/job-records.js';
 import type { JobStatus, JobStatuses } from '../../jobs/job-status.js';
@@ -150,9 +150,8 @@ async function resultAnswer(
 ): Promise<Answer> {
   const { id, writer, asked } = record;
   if (status.state === 'done') return writers.write(writer, await durable.result(record), asked);
-  if (status.state === 'expired') throw new MillraceError('job_expired');
-  const error =
-    status.error ?? (status.state === 'cancelled' ? new MillraceError('job_cancelled') : undefined);
+  const error = errorOf(status);
+  if (error?.code === 'job_expired') throw error;
   if (error) return writers.refuse(writer, error, id);
   return {
     status: 202,
