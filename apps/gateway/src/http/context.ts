@@ -5,6 +5,7 @@ import { ANONYMOUS } from '../admission/api-keys.js';
 import { ClientGone } from '../inference/client-gone.js';
 import type { Compression } from './compression.js';
 import type { GatewayState } from './health.js';
+import { closeWithSocket } from './queued-answers.js';
 import { API_HEADERS } from './security-headers.js';
 import type { UnreadAnswers } from './unread-answers.js';
 
@@ -132,6 +133,8 @@ export function requestContext(options: ContextOptions): RequestHandler {
       if (!res.writableEnded) context.gone.tell();
       recordEnd(options, context, req.method, res.writableEnded ? res.statusCode : 499);
     });
+    // It waits behind another answer of its connection, and would not hear of its end.
+    if (!res.socket) closeWithSocket(res);
     if (req.rawHeaders.length > 2 * MAX_HEADERS) {
       res.setHeader('Connection', 'close');
       throw new MillraceError('headers_too_large', `The request has more than ${MAX_HEADERS} headers.`);
@@ -141,6 +144,20 @@ export function requestContext(options: ContextOptions): RequestHandler {
       res.setHeader('Connection', 'close');
       throw new MillraceError('invalid_http', 'The header Host is missing.', { field: 'Host' });
     }
+    if (repeatsHost(req.rawHeaders)) {
+      res.setHeader('Connection', 'close');
+      throw new MillraceError('invalid_http', 'The header Host is repeated.', { field: 'Host' });
+    }
     next();
   };
+}
+
+/** Node.js keeps the first; a proxy in front may have gone by the last (RFC 9112, section 3.2). */
+function repeatsHost(rawHeaders: readonly string[]): boolean {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i];
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts > 1;
 }

@@ -65,6 +65,13 @@ describe('manners of HTTP', () => {
     });
   });
 
+  it('a repeated Host is refused: a proxy in front may have gone by the other', async () => {
+    const client = new RawClient(gateway).say('GET /v2/health/live HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n');
+    await client.closed;
+    expect(client.statuses).to.deep.equal([400]);
+    expect(client.heard).to.include('Host');
+  });
+
   it('OPTIONS says what an address takes, without a key', async () => {
     for (const [path, allow] of [
       [predict, 'POST, OPTIONS'],

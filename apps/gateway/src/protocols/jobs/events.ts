@@ -73,11 +73,12 @@ export class EventStreams {
       if (this.#streams.size === 0) this.#rest();
     };
     this.#streams.add(stream);
-    context.gone.listen(stream.stop);
     this.#looking ??= setInterval(() => this.#lookAround(), LOOK_MS / 4);
     this.#beating ??= setInterval(() => {
       for (const { res: open } of this.#streams) if (!open.writableNeedDrain) open.write(': \n\n');
     }, HEARTBEAT_MS);
+    // Last: one that has gone already is stopped in this very moment.
+    context.gone.listen(stream.stop);
     void this.#look(stream);
   }
 

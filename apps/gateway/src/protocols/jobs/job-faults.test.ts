@@ -4,6 +4,7 @@ import { makeApiKey } from '../../admission/api-keys.js';
 import type { Gateway } from '../../gateway.js';
 import { get, Harness, post } from '../../test-support/harness.js';
 import { textModel } from '../../test-support/models.js';
+import { RawClient } from '../../test-support/raw-client.js';
 import { uniqueName, until } from '../../test-support/redis.js';
 import { RedisProxy } from '../../test-support/redis-proxy.js';
 import type { StandInWorker } from '../../test-support/stand-in-worker.js';
@@ -209,5 +210,25 @@ describe('durable requests, where something goes wrong', () => {
       return (await fetch(`${gateway.url}/v1/jobs/${newest.id}`, { method: 'DELETE' })).status === 200;
     });
     expect((await taken).status).to.equal(409);
+  });
+
+  it('hold up no gateway for clients that went away while they waited behind another answer', async () => {
+    const going = await harness.gateway({ graceMs: 20_000 });
+    const { body } = await predict(later(), {}, going);
+    const asks = ['?wait=60', '/events', '?wait=60', '/events'].map(
+      (what) => `GET /v1/jobs/${body.id}${what} HTTP/1.1\r\nHost: x\r\n\r\n`,
+    );
+    const ended = async (): Promise<number> => {
+      const metrics = await (await fetch(`${going.url}/metrics`)).text();
+      return Number(/^millrace_requests_total{.*status="499".*} (\d+)$/m.exec(metrics)?.[1] ?? 0);
+    };
+    const client = new RawClient(going).say(asks.join(''));
+    await until('all are asked', () => client.socket.bytesWritten > 0);
+    client.socket.end();
+    await client.closed;
+    await until('all have ended', async () => (await ended()) === asks.length);
+    const began = performance.now();
+    await going.close();
+    expect(performance.now() - began).to.be.below(10_000);
   });
 });
