@@ -7,6 +7,7 @@ import {
   jobId,
   MillraceError,
   type ModelDescription,
+  payloadKey,
   queueName,
   type RedisClock,
 } from '@millrace/shared';
@@ -108,18 +109,12 @@ export class DurableRequests {
    * @throws MillraceError `job_ended`, `queue_unavailable`.
    */
   async cancel(record: JobRecord): Promise<void> {
-    const { clock, notices, producer, records, redis, statuses } = this.#parts;
+    const { clock, notices, records, redis, statuses } = this.#parts;
     const { state } = await statuses.of(record);
     if (ENDED.has(state)) throw new MillraceError('job_ended', `The job is ${state}; it can't be cancelled.`);
-    const now = clock.now();
-    if (!(await records.cancel(record, now))) throw new MillraceError('job_ended');
+    if (!(await records.cancel(record, clock.now()))) throw new MillraceError('job_ended');
     const { queue, id } = record;
-    const lifeMs = Math.ceil(Math.max(0, record.deadlineAt - now) + TOMBSTONE_MARGIN_MS);
-    await Promise.all([
-      redis.set(cancelKey(queue, id), '1', 'PX', lifeMs),
-      redis.publish(controlChannel(queue), id),
-      ...record.parts.map(({ jobId }) => producer.remove(queue, jobId)),
-    ]);
+    await Promise.all([this.#takeBack(record), redis.publish(controlChannel(queue), id)]);
     notices.tell(id);
   }
 
@@ -198,18 +193,20 @@ export class DurableRequests {
       await batcher.enqueue(record.queue, planned, 0);
     } catch (error) {
       // What was added of it all the same is dropped by its workers: nobody was told of it.
-      await this.#forget(record).catch(() => undefined);
+      await this.#takeBack(record).catch(() => undefined);
       await records.drop(record).catch(() => undefined);
       if (record.callback !== undefined) await this.ends?.forget(record.id).catch(() => undefined);
       throw error;
     }
   }
 
-  async #forget({ queue, id, deadlineAt, parts }: JobRecord): Promise<void> {
+  /** Removes what waits, and its inputs: those would lie in Redis until the deadline. */
+  async #takeBack({ queue, id, deadlineAt, parts }: JobRecord): Promise<void> {
     const { clock, producer, redis } = this.#parts;
     const lifeMs = Math.ceil(Math.max(0, deadlineAt - clock.now()) + TOMBSTONE_MARGIN_MS);
     await redis.set(cancelKey(queue, id), '1', 'PX', lifeMs);
     await Promise.all(parts.map(({ jobId }) => producer.remove(queue, jobId)));
+    await redis.unlink(parts.map(({ firstItem }) => payloadKey(queue, id, firstItem)));
   }
 }
 

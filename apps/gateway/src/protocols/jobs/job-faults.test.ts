@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
+import { payloadKey, queueName } from '@millrace/shared';
 import { expect } from 'chai';
 import { makeApiKey } from '../../admission/api-keys.js';
 import type { Gateway } from '../../gateway.js';
 import { get, Harness, post } from '../../test-support/harness.js';
 import { textModel } from '../../test-support/models.js';
 import { RawClient } from '../../test-support/raw-client.js';
-import { uniqueName, until } from '../../test-support/redis.js';
+import { testRedis, uniqueName, until } from '../../test-support/redis.js';
 import { RedisProxy } from '../../test-support/redis-proxy.js';
 import type { StandInWorker } from '../../test-support/stand-in-worker.js';
 
@@ -230,5 +231,20 @@ describe('durable requests, where something goes wrong', () => {
     const began = performance.now();
     await going.close();
     expect(performance.now() - began).to.be.below(10_000);
+  });
+
+  it('leave none of their inputs in Redis once they are taken back', async () => {
+    const redis = testRedis();
+    harness.onRelease(() => redis.disconnect());
+    await until('the model is served', async () => (await predict()).status === 202);
+    const { body } = await post<Job>(
+      `${gateway.url}/v1/models/${model}/predict`,
+      { inputs: 'a'.repeat(100_000) },
+      { ...ASYNC, ...later() },
+    );
+    const input = payloadKey(queueName(model, '1'), body.id, 0);
+    expect(await redis.exists(input)).to.equal(1);
+    await fetch(`${gateway.url}/v1/jobs/${body.id}`, { method: 'DELETE' });
+    expect(await redis.exists(input)).to.equal(0);
   });
 });
