@@ -2,10 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import {
   decodeFrame,
   decodeReply,
+  decodeReplyHeader,
   isErrorCode,
   type Logger,
   MillraceError,
   type Reply,
+  type ReplyHeader,
   replyKey,
 } from '@millrace/shared';
 import type { Redis } from 'ioredis';
@@ -13,6 +15,8 @@ import { readValue } from './large-values.js';
 
 /** Keys in one command, so that a long list doesn't hold up Redis. */
 const CHUNK = 200;
+/** More than the header of a usual part's reply takes. */
+const HEADER_BYTES = 16 * 1024;
 /** How long received replies gather before they are unlinked together, in ms. */
 const UNLINK_MS = 100;
 
@@ -42,6 +46,25 @@ export class ReplyStore {
       for (const value of await this.#redis.mgetBuffer(keys)) found.push(value ?? undefined);
     }
     return found;
+  }
+
+  /**
+   * What the stored replies say of their items, without their outputs; undefined where there is none, or where that
+   * can't be told by its first bytes.
+   */
+  async readHeaders(queue: string, parts: readonly ReplyAddress[]): Promise<(ReplyHeader | undefined)[]> {
+    const starts = await Promise.all(
+      parts.map((p) =>
+        this.#redis.getrangeBuffer(replyKey(queue, p.requestId, p.firstItem), 0, HEADER_BYTES - 1),
+      ),
+    );
+    return starts.map((start) => {
+      try {
+        return decodeReplyHeader(start);
+      } catch {
+        return undefined;
+      }
+    });
   }
 
   /** One stored reply of any size; undefined where there is none, or where another is just taking its place. */

@@ -82,6 +82,12 @@ export class JobStatuses {
   }
 
   async #ended(record: JobRecord, itemsDone: number): Promise<JobStatus> {
+    // Outputs are many MB, and how it stands is asked far more often than for them.
+    const headers = await this.parts.store.readHeaders(record.queue, addressesOf(record));
+    const isDone = headers.every(
+      (header) => header && (record.partial || header.items.every(({ status }) => status === 'ok')),
+    );
+    if (isDone) return { state: 'done', itemsDone };
     try {
       const result = await this.result(record);
       if (!record.partial) failIfAnyFailed(result);

@@ -63,6 +63,32 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
  * @throws MillraceError `invalid_input` for a frame that is truncated, too long or inconsistent anywhere.
  */
 export function decodeFrame(frame: Uint8Array): Frame<Record<string, unknown>> {
+  const { header: parsed, end } = readHeader(frame);
+  const { tensors: entries, ...header } = parsed;
+  if (!Array.isArray(entries)) throw corrupt('its header lists no tensors');
+  const tensors: Tensor[] = [];
+  let at = end;
+  for (const entry of entries as unknown[]) {
+    const { name, datatype, shape, bytes } = tensorEntry(entry);
+    if (at + bytes > frame.byteLength) throw corrupt(`it ends inside tensor ${name}`);
+    const tensor: Tensor = { name, datatype, shape, data: frame.subarray(at, at + bytes) };
+    checkTensor(tensor);
+    tensors.push(tensor);
+    at += bytes;
+  }
+  if (at !== frame.byteLength) throw corrupt(`${frame.byteLength - at} bytes follow its last tensor`);
+  return { header, tensors };
+}
+
+/**
+ * The header of a frame whose tensors may be missing.
+ * @throws MillraceError `invalid_input` where not even that is whole.
+ */
+export function decodeFrameHeader(start: Uint8Array): Record<string, unknown> {
+  return readHeader(start).header;
+}
+
+function readHeader(frame: Uint8Array): { header: Record<string, unknown>; end: number } {
   if (frame.byteLength < PREFIX_BYTES) throw corrupt('it is shorter than its prefix');
   const view = new DataView(frame.buffer, frame.byteOffset, frame.byteLength);
   if (view.getUint32(0, true) !== MAGIC) throw corrupt('it does not begin with MRF1');
@@ -78,20 +104,7 @@ export function decodeFrame(frame: Uint8Array): Frame<Record<string, unknown>> {
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) {
     throw corrupt('its header is not an object');
   }
-  const { tensors: entries, ...header } = parsed as Record<string, unknown>;
-  if (!Array.isArray(entries)) throw corrupt('its header lists no tensors');
-  const tensors: Tensor[] = [];
-  let at = PREFIX_BYTES + jsonBytes;
-  for (const entry of entries as unknown[]) {
-    const { name, datatype, shape, bytes } = tensorEntry(entry);
-    if (at + bytes > frame.byteLength) throw corrupt(`it ends inside tensor ${name}`);
-    const tensor: Tensor = { name, datatype, shape, data: frame.subarray(at, at + bytes) };
-    checkTensor(tensor);
-    tensors.push(tensor);
-    at += bytes;
-  }
-  if (at !== frame.byteLength) throw corrupt(`${frame.byteLength - at} bytes follow its last tensor`);
-  return { header, tensors };
+  return { header: parsed as Record<string, unknown>, end: PREFIX_BYTES + jsonBytes };
 }
 
 function tensorEntry(entry: unknown): TensorEntry {

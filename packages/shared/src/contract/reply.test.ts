@@ -1,5 +1,13 @@
 import { expect } from 'chai';
-import { decodeReply, encodeReply, packReplies, publishedReply, type Reply, readReplies } from './reply.js';
+import {
+  decodeReply,
+  decodeReplyHeader,
+  encodeReply,
+  packReplies,
+  publishedReply,
+  type Reply,
+  readReplies,
+} from './reply.js';
 import { bytesTensor } from './tensor.js';
 
 function reply(size: number, generation = 0): Reply {
@@ -31,6 +39,13 @@ describe('a reply', () => {
     const { header, outputs } = decodeReply(stored);
     expect(header).to.deep.equal(reply(10, 258).header);
     expect(Buffer.from(outputs[0]?.data.subarray(4) ?? []).toString()).to.equal('x'.repeat(10));
+  });
+
+  it('tells of its items by its first bytes', () => {
+    const start = encodeReply(reply(100_000)).subarray(0, 4096);
+    expect(decodeReplyHeader(start).items).to.deep.equal(reply(0).header.items);
+    expect(() => decodeReply(start)).to.throw();
+    for (const bytes of [0, 3, 11, 40]) expect(() => decodeReplyHeader(start.subarray(0, bytes))).to.throw();
   });
 
   it('is published whole when small and by its address when large, several in one message', () => {

@@ -1,6 +1,6 @@
 import { type ErrorCode, isErrorCode } from '../errors/codes.js';
 import { MillraceError } from '../errors/millrace-error.js';
-import { decodeFrame, encodeFrame } from './frame.js';
+import { decodeFrame, decodeFrameHeader, encodeFrame } from './frame.js';
 import { ANY_GATEWAY } from './keys.js';
 import type { Stamps } from './stamps.js';
 import type { Tensor } from './tensor.js';
@@ -60,6 +60,18 @@ export function replyGeneration(head: Buffer | null | undefined): number | undef
 /** @throws MillraceError `invalid_input` or `contract_version_unsupported` when it can't be read. */
 export function decodeReply(stored: Uint8Array): Reply {
   const { header, tensors } = decodeFrame(stored.subarray(GENERATION_BYTES));
+  return { header: readHeader(header), outputs: tensors };
+}
+
+/**
+ * What a stored reply says of its items, told by its first bytes.
+ * @throws MillraceError as {@link decodeReply}, also where the header is longer than what is there.
+ */
+export function decodeReplyHeader(start: Uint8Array): ReplyHeader {
+  return readHeader(decodeFrameHeader(start.subarray(GENERATION_BYTES)));
+}
+
+function readHeader(header: Record<string, unknown>): ReplyHeader {
   const h = header as unknown as ReplyHeader;
   if (h.v !== 1) throw new MillraceError('contract_version_unsupported');
   const sound =
@@ -70,7 +82,7 @@ export function decodeReply(stored: Uint8Array): Reply {
     typeof h.stamps === 'object' &&
     h.stamps !== null;
   if (!sound) throw new MillraceError('invalid_input', 'The reply header is not valid.', { field: 'reply' });
-  return { header: h, outputs: tensors };
+  return h;
 }
 
 function isOutcome(item: Partial<ItemOutcome> | null): boolean {

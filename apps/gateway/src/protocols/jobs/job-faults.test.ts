@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { makeApiKey } from '../../admission/api-keys.js';
 import type { Gateway } from '../../gateway.js';
 import { get, Harness, post } from '../../test-support/harness.js';
-import { textModel } from '../../test-support/models.js';
+import { identityModel, textModel } from '../../test-support/models.js';
 import { RawClient } from '../../test-support/raw-client.js';
 import { testRedis, uniqueName, until } from '../../test-support/redis.js';
 import { RedisProxy } from '../../test-support/redis-proxy.js';
@@ -246,5 +246,25 @@ describe('durable requests, where something goes wrong', () => {
     expect(await redis.exists(input)).to.equal(1);
     await fetch(`${gateway.url}/v1/jobs/${body.id}`, { method: 'DELETE' });
     expect(await redis.exists(input)).to.equal(0);
+  });
+
+  it('are looked at without reading what they have brought', async () => {
+    const name = uniqueName('large');
+    await harness.worker(identityModel(name));
+    const url = `${gateway.url}/v1/models/${name}/predict`;
+    const large = { inputs: { bytes: ['x'.repeat(4_000_000)] } };
+    await until('the model is served', async () => (await post(url, large)).status === 200);
+    const { body } = await post<Job>(url, large, ASYNC);
+    expect((await job(`${body.id}?wait=10`)).body.state).to.equal('done');
+    const redis = testRedis();
+    harness.onRelease(() => redis.disconnect());
+    const sent = async (): Promise<number> =>
+      Number(/total_net_output_bytes:(\d+)/.exec(await redis.info('stats'))?.[1]);
+    const before = await sent();
+    for (let i = 0; i < 5; i++) {
+      const { body: list } = await get<{ data: Job[] }>(`${gateway.url}/v1/jobs?model=${name}`);
+      expect(list.data[0]?.state).to.equal('done');
+    }
+    expect((await sent()) - before).to.be.below(4_000_000);
   });
 });
