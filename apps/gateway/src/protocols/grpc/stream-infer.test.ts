@@ -40,24 +40,33 @@ describe('a stream of requests', () => {
     for (const id of ids) stream.send(textCall(text, [id], { id }));
     stream.end();
     expect(await stream.ended).to.include({ code: status.OK });
-    expect(idsOf(stream)).to.have.members(ids);
+    expect(idsOf(stream)).to.deep.equal(ids);
     expect(stream.answers.filter(({ error_message }) => error_message !== '')).to.deep.equal([]);
   });
 
-  it('is answered as the requests are done, not in their order', async () => {
+  it('is answered in the order of its requests, which are under way together', async () => {
     let release: () => void = () => undefined;
     held = new Promise((resolve) => {
       release = resolve;
     });
+    const quick = uniqueName('stream-quick');
+    const worker = await harness.worker(textModel(quick));
+    await until('it is known', () =>
+      client.call('ModelReady', { name: quick }).then(
+        () => true,
+        () => false,
+      ),
+    );
     const stream = client.stream();
     stream.send(textCall(text, ['slow'], { id: 'first' }));
-    stream.send(textCall(text, ['quick'], { id: 'second' }));
-    await until('the second is answered', () => stream.answers.length === 1);
-    expect(idsOf(stream)).to.deep.equal(['second']);
+    stream.send(textCall(quick, ['quick'], { id: 'second' }));
+    stream.send(textCall(quick, [''], { id: 'third' }));
+    await until('the second is done', () => worker.answered.length === 1);
+    expect(stream.answers).to.deep.equal([]);
     release();
     stream.end();
-    await stream.ended;
-    expect(idsOf(stream)).to.deep.equal(['second', 'first']);
+    expect(await stream.ended).to.include({ code: status.OK });
+    expect(idsOf(stream)).to.deep.equal(['first', 'second', 'third']);
   });
 
   it('goes on behind a request that fails, and says which it was', async () => {

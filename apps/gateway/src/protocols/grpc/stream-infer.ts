@@ -14,8 +14,8 @@ const MOST_IN_FLIGHT = 256;
 const MOST_UNREAD = 1024 * 1024;
 
 /**
- * ModelStreamInfer: many requests on one call, answered as they are done. One that fails is answered with its
- * error; the stream goes on.
+ * ModelStreamInfer: many requests on one call, under way together and answered in their order, as Triton answers
+ * them: there are clients that go by it. One that fails is answered with its error; the stream goes on.
  */
 export function streamInfer(parts: InferParts, streams: OpenStreams): Method {
   return {
@@ -42,6 +42,8 @@ class InferStream implements CallHandler {
   #reading = true;
   #halfClosed = false;
   #draining = false;
+  /** Resolves when all requests so far are answered. */
+  #answered: Promise<void> = Promise.resolve();
 
   constructor(call: Call, parts: InferParts, streams: OpenStreams) {
     this.#call = call;
@@ -56,7 +58,7 @@ class InferStream implements CallHandler {
     context.tenant = this.#call.context.tenant;
     this.#inFlight.add(context);
     state.enter();
-    void this.#answer(context, message);
+    this.#answered = this.#answer(context, message, this.#answered);
     this.#goOn();
   }
 
@@ -78,7 +80,8 @@ class InferStream implements CallHandler {
     }
   }
 
-  async #answer(context: RequestContext, message: Buffer): Promise<void> {
+  /** @param earlier resolves when the requests before this one are answered. */
+  async #answer(context: RequestContext, message: Buffer, earlier: Promise<void>): Promise<void> {
     let status = 200;
     let answer: Buffer;
     let model = '';
@@ -95,6 +98,8 @@ class InferStream implements CallHandler {
       status = error.spec.status;
       answer = encodeStreamError(messageOf(error), model, id);
     }
+    await earlier;
+    if (!this.#inFlight.has(context)) return;
     // A request counts as under way until its answer is out: a client that does not read gets no more in.
     this.#call.send(answer, () => {
       this.#settle(context, status);
