@@ -155,7 +155,8 @@ export const TITLE = 'Millrace';
 export const DESCRIPTION = `Models on a durable queue: what was accepted comes back.
 
 A request waits for its answer; how long, it may say. Every answer has the headers \`X-Request-Id\` and
-\`Server-Timing\`. Errors with 429 and 503 say in \`Retry-After\` when to try again.
+\`Server-Timing\`. Errors with 429 and 503 say in \`Retry-After\` when to try again. A body may
+come in gzip or deflate, as its \`Content-Encoding\` says.
 
 What can't be read as HTTP at all, or comes over one connection too many, is answered as problem details (RFC 9457)
 whatever its address: 400, 408, 431 or 503. A method that an address does not have is 405 with \`Allow\`.`;

@@ -15,6 +15,13 @@ export interface Operation {
   security?: unknown[];
 }
 
+/** An operation, and where it is. */
+export interface Documented {
+  method: string;
+  path: string;
+  operation: Operation;
+}
+
 export interface Content {
   schema: object;
   examples?: Record<string, { value: unknown }>;
@@ -49,7 +56,7 @@ export class OpenApiReader {
     this.#ajv.addSchema(document, DOCUMENT);
   }
 
-  operations(): { method: string; path: string; operation: Operation }[] {
+  operations(): Documented[] {
     return Object.entries(this.#document.paths).flatMap(([path, item]) =>
       Object.entries(item).map(([method, operation]) => ({ method, path, operation })),
     );
@@ -81,12 +88,20 @@ export class OpenApiReader {
     return this.faults(content.schema, /\bjson$/.test(type) ? JSON.parse(text) : text);
   }
 
-  /** The requests that an operation's examples make: one a body, with the examples of required parameters. */
-  requests(base: string, method: string, path: string, operation: Operation): ExampleRequest[] {
+  /**
+   * The requests that an operation's examples make: one a body.
+   * @param values of the path's parameters, before their examples.
+   */
+  requests(
+    base: string,
+    { method, path, operation }: Documented,
+    values: Readonly<Record<string, string>> = {},
+  ): ExampleRequest[] {
     const { parameters = [], requestBody } = operation;
     let url = base + path;
     for (const { name, in: place, example } of parameters) {
-      if (place === 'path') url = url.replace(`{${name}}`, encodeURIComponent(String(example)));
+      if (place === 'path')
+        url = url.replace(`{${name}}`, encodeURIComponent(values[name] ?? String(example)));
     }
     const bodies = Object.entries(requestBody?.content ?? {}).flatMap(([type, { examples = {} }]) =>
       Object.values(examples).map(({ value }) => ({

@@ -46,7 +46,7 @@ export const jobsApi: DoorApi = {
           contents: [{ contentType: JSON_TYPE, schema: jobListSchema }],
         },
       },
-      errors: ['invalid_input'],
+      errors: ['invalid_input', 'queue_unavailable'],
     },
     {
       id: 'getJob',
@@ -70,7 +70,7 @@ export const jobsApi: DoorApi = {
         },
         304: { description: 'Nothing has changed.', contents: [] },
       },
-      errors: ['job_not_found', 'job_expired'],
+      errors: ['queue_unavailable', 'job_not_found', 'job_expired'],
     },
     {
       id: 'cancelJob',
@@ -78,7 +78,7 @@ export const jobsApi: DoorApi = {
       path: '/v1/jobs/:job',
       summary: 'Take a job back',
       responses: { 200: { description: 'The job, cancelled.', contents: [JOB] } },
-      errors: ['job_not_found', 'job_ended'],
+      errors: ['queue_unavailable', 'job_not_found', 'job_ended'],
     },
     {
       id: 'getJobResult',
@@ -96,7 +96,7 @@ export const jobsApi: DoorApi = {
         },
         202: { description: 'There is no answer yet.', contents: [JOB] },
       },
-      errors: ['job_not_found', 'job_cancelled', 'job_expired'],
+      errors: ['queue_unavailable', 'job_not_found', 'job_cancelled', 'job_expired'],
     },
     {
       id: 'followJob',
@@ -116,7 +116,7 @@ export const jobsApi: DoorApi = {
       responses: {
         200: { description: 'Events.', contents: [{ contentType: 'text/event-stream', schema: BYTES }] },
       },
-      errors: ['job_not_found'],
+      errors: ['queue_unavailable', 'job_not_found'],
     },
   ],
 };
