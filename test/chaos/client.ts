@@ -5,6 +5,8 @@ import type { Question } from './questions.js';
 
 /** A client waits this much longer than its request may take before it gives up, in ms. */
 const PATIENCE_MS = 15_000;
+/** Long before a gateway closes an idle connection (75 s): what is sent in that moment is lost on any server. */
+const IDLE_MS = 30_000;
 
 interface Answer {
   outputs?: unknown[];
@@ -18,7 +20,7 @@ export class RecordingClient {
   readonly #now: () => number;
   readonly #gateways: () => readonly string[];
   readonly #runId: string;
-  readonly #agent = new Agent({ keepAlive: true });
+  readonly #agent = new Agent({ keepAlive: true, timeout: IDLE_MS });
   #count = 0;
 
   /** `gateways`: their base URLs now; `runId` makes the idempotency keys of this run its own. */
