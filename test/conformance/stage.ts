@@ -100,9 +100,9 @@ export class Stage {
     return { ...this.served, model: 'nope' };
   }
 
-  /** At a gateway whose queues may hold one item. */
-  get full(): Target {
-    return { ...this.served, ...addressOf(this.#full) };
+  /** At a gateway whose queues may hold one item, a model whose queue nobody takes from. */
+  get full(): Target & { queue: string } {
+    return { ...this.silent, ...addressOf(this.#full) };
   }
 
   /** At a gateway that asks for keys. */

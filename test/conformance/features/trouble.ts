@@ -47,8 +47,14 @@ export const TROUBLE: readonly Feature[] = [
   {
     key: 'overload',
     does: 'answers overload at once, with a time to come back',
-    async run(door, { full }) {
-      requireRefusal(door, await door.ask(full, ['a', 'b']), 'queue_full', 'overload');
+    async run(door, { full, redis }) {
+      const abort = new AbortController();
+      const waiting = door.ask(full, ['a'], { signal: abort.signal }).catch((error: Error) => error);
+      await until('the queue is full', async () => (await waitingJobs(redis, full.queue)) === 1);
+      requireRefusal(door, await door.ask(full, ['b']), 'queue_full', 'overload');
+      abort.abort();
+      await waiting;
+      await until('it is empty again', async () => (await waitingJobs(redis, full.queue)) === 0);
     },
   },
   {
