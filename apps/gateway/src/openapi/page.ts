@@ -69,7 +69,10 @@ noscript { display: block; padding: 2rem; font: 16px/1.5 system-ui, sans-serif; 
 .swagger-ui .btn.execute { background: #1f6feb; border-color: #1f6feb; border-radius: .375rem; }
 .swagger-ui textarea, .swagger-ui input[type=text], .swagger-ui select { border-radius: .375rem; box-shadow: none;
   border-color: #b8c2cc; }
+.swagger-ui textarea { border: 1px solid #b8c2cc; }
 .swagger-ui textarea.body-param__text { min-height: 9rem; }
+.swagger-ui .btn.authorize { color: #1a7f4b; border-color: #1a7f4b; box-shadow: none; border-radius: .375rem; }
+.swagger-ui .btn.authorize svg { fill: #1a7f4b; }
 .swagger-ui .highlight-code > .microlight { max-height: 24rem; border-radius: .375rem; }
 .swagger-ui .response-col_links { display: none; }
 .swagger-ui section.models { border-color: #d8dfe6; background: #fff; border-radius: .5rem; }
