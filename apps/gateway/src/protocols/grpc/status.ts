@@ -19,6 +19,7 @@ const STATUS_OF: Readonly<Record<number, status>> = {
   405: status.UNIMPLEMENTED,
   408: status.DEADLINE_EXCEEDED,
   409: status.ABORTED,
+  410: status.NOT_FOUND,
   413: status.RESOURCE_EXHAUSTED,
   415: status.UNIMPLEMENTED,
   422: status.INVALID_ARGUMENT,
