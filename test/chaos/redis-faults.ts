@@ -6,8 +6,7 @@ import type { Excuse } from './history.js';
 
 const run = promisify(execFile);
 
-/** When Redis is back, what waited meanwhile is answered first: who has little time may be refused for a while. */
-const OUTAGE: Excuse = { codes: ['queue_unavailable', 'overloaded'], outage: true, recoveryMs: 4500 };
+const OUTAGE: Excuse = { codes: ['queue_unavailable', 'overloaded'], outage: true, recoveryMs: 2000 };
 
 /** Nor can workers renew their announcements then: a gateway that starts meanwhile knows of none. */
 const NO_WRITES: Excuse = { ...OUTAGE, codes: [...OUTAGE.codes, 'queue_full', 'no_worker'] };
