@@ -69,7 +69,8 @@ function columnOf(
   return column;
 }
 
-function countTokens(items: readonly ItemOutcome[]): { truncated: number[]; tokens: number } {
+/** Which of the items were cut to the model's limit, and the tokens of all. */
+export function countTokens(items: readonly ItemOutcome[]): { truncated: number[]; tokens: number } {
   const truncated: number[] = [];
   let tokens = 0;
   for (const [index, item] of items.entries()) {

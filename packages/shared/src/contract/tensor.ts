@@ -209,3 +209,12 @@ export function joinItems(
   }
   return { name, datatype, shape: [items.length, ...itemShape], data };
 }
+
+/** Tensors of one name, datatype and item shape, one behind the other: all their items in one. */
+export function joinTensors(tensors: readonly Tensor[]): Tensor {
+  const [first] = tensors;
+  if (!first) throw new Error('no tensors to join');
+  const { name, datatype, shape } = first;
+  const items = tensors.reduce((sum, tensor) => sum + (tensor.shape[0] ?? 0), 0);
+  return { name, datatype, shape: [items, ...shape.slice(1)], data: Buffer.concat(tensors.map(({ data }) => data)) };
+}
