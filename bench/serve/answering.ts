@@ -3,6 +3,7 @@ import { createLogger, gatewayMetrics, loadSettings, RedisClock, type Tensor } f
 import express, { Router } from 'express';
 import { ApiKeys } from '#gateway/admission/api-keys.js';
 import { authenticate, createApp } from '#gateway/http/app.js';
+import { ArrivingBodies } from '#gateway/http/arriving-bodies.js';
 import { BodyBytes } from '#gateway/http/body.js';
 import { Compression } from '#gateway/http/compression.js';
 import { GatewayState } from '#gateway/http/health.js';
@@ -68,7 +69,9 @@ export async function readyGateway(): Promise<number> {
     metricsOpen: true,
     doors: [nativeRouter(doors)],
   });
-  return portOf(await listen(app, doorOf('/'), settings));
+  const door = doorOf('/');
+  const arriving = new ArrivingBodies(settings.requestTimeoutMs, door);
+  return portOf(await listen(app, door, settings, arriving));
 }
 
 function readyResult({ requestId, inputs, stamps }: InferRequest): InferResult {

@@ -20,6 +20,7 @@ import { queueBoard } from './dashboard/board.js';
 import { DASHBOARD_PATH } from './dashboard/pages.js';
 import { dashboardRouter } from './dashboard/router.js';
 import { authenticate, createApp } from './http/app.js';
+import { ArrivingBodies } from './http/arriving-bodies.js';
 import { BodyBytes } from './http/body.js';
 import { Compression } from './http/compression.js';
 import { limitConnections, refuseInHttp } from './http/connection-limit.js';
@@ -235,7 +236,9 @@ async function start(
     doors: doors.map(({ router }) => router),
   });
   // What could not be read as a request took no door.
-  const server = await listen(app, nativeErrors, settings);
+  const arriving = new ArrivingBodies(settings.requestTimeoutMs, nativeErrors);
+  releasers.push(() => arriving.stop());
+  const server = await listen(app, nativeErrors, settings, arriving);
   // A start that fails from here on must not leave it listening.
   releasers.push(() => {
     server.close();
@@ -270,6 +273,7 @@ async function start(
     const error = new MillraceError('shutting_down', undefined, { retryAfterSeconds: 1 });
     waiter.failAll(error);
     idempotency.failAll(error);
+    arriving.refuseAll(error);
   };
   const close = async (): Promise<void> => {
     events.close();

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
 import { type GatewayMetrics, type Logger, MillraceError, type RedisClock } from '@millrace/shared';
 import type { RequestHandler, Response } from 'express';
 import { ANONYMOUS } from '../admission/api-keys.js';
@@ -85,6 +86,11 @@ export class HttpContext extends RequestContext {
 
 export function contextOf(res: Response): HttpContext {
   return res.locals.context as HttpContext;
+}
+
+/** The door that a request has taken; undefined before it was looked at. */
+export function doorTaken(res: ServerResponse): DoorErrors | undefined {
+  return (res as Partial<Response>).locals?.context?.door;
 }
 
 /** What is written down of every request. */

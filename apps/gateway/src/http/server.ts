@@ -4,6 +4,7 @@ import { type AddressInfo, isIP, Server as NetServer } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import { MillraceError, type Settings, StartupError } from '@millrace/shared';
 import type { Express, Request, Response } from 'express';
+import type { ArrivingBodies } from './arriving-bodies.js';
 import type { DoorErrors } from './context.js';
 import type { GatewayState } from './health.js';
 import { bareAnswer } from './unreadable.js';
@@ -39,11 +40,18 @@ export function requireSafeBind({ host, apiKeys, allowPublic }: BindSettings): v
 
 /**
  * Listens.
+ * @param arriving is told of every request.
  * @throws StartupError when the port is taken or the address can't be listened on.
  */
-export async function listen(app: Express, door: DoorErrors, settings: ListenSettings): Promise<Server> {
+export async function listen(
+  app: Express,
+  door: DoorErrors,
+  settings: ListenSettings,
+  arriving: ArrivingBodies,
+): Promise<Server> {
   const { host, port, headersTimeoutMs, requestTimeoutMs, keepAliveMs } = settings;
   const serve = (req: IncomingMessage, res: ServerResponse): void => {
+    arriving.begin(res);
     if (req.url?.charCodeAt(0) === SLASH) app(req, res);
     // A proxy's absolute form is the app's as well. What it can't read at all, it passes by.
     else app(req as Request, res as Response, () => refuseTarget(res, door));
@@ -52,7 +60,8 @@ export async function listen(app: Express, door: DoorErrors, settings: ListenSet
     {
       keepAliveTimeout: keepAliveMs,
       headersTimeout: Math.min(headersTimeoutMs, requestTimeoutMs),
-      requestTimeout: requestTimeoutMs,
+      // It knows no exception: see arriving-bodies.ts.
+      requestTimeout: 0,
       connectionsCheckingInterval: Math.min(CHECK_MS, headersTimeoutMs / 4, requestTimeoutMs / 4),
       noDelay: true,
       // The app says so itself, in our shape.

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { type ErrorCode, MillraceError } from '@millrace/shared';
-import type { DoorErrors } from './context.js';
+import { type DoorErrors, doorTaken } from './context.js';
 import { API_HEADERS } from './security-headers.js';
 
 /** A client that goes on sending gets to read why it is refused; after this, in ms, it is cut off. */
@@ -20,31 +20,45 @@ interface Connection extends Duplex {
   _httpMessage?: ServerResponse | null;
 }
 
+const refused = new WeakSet<Duplex>();
+
 /** Answers what never becomes a request of the app with an error of our shape, and closes its connection. */
 export function answerUnreadable(server: Server, door: DoorErrors): void {
-  const refuse = (connection: Connection, error: MillraceError): void => {
-    const pending = connection._httpMessage;
-    if (pending?.req.complete && !pending.writableFinished) {
-      // The fault is in what came behind: first its own answer.
-      pending.once('finish', () => refuse(connection, error));
-    } else if (!connection.writable || pending?.headersSent) {
-      connection.destroy();
-    } else {
-      endWith(connection, error, door);
-    }
-  };
-  const refused = new WeakSet<Duplex>();
   server.on('clientError', (fault: NodeJS.ErrnoException, connection: Connection) => {
-    // The parser tells of every further piece that comes.
-    if (refused.has(connection)) return;
-    refused.add(connection);
     if (fault.code === 'ECONNRESET' || fault.code === 'EPIPE') connection.destroy();
-    else refuse(connection, new MillraceError(CODES[fault.code ?? ''] ?? 'invalid_http'));
+    else refuseConnection(connection, new MillraceError(CODES[fault.code ?? ''] ?? 'invalid_http'), door);
   });
   server.on('connect', (_req: IncomingMessage, connection: Connection) => {
     connection.on('error', () => undefined).resume();
-    refuse(connection, new MillraceError('method_not_allowed', undefined, { field: 'method' }));
+    refuseConnection(
+      connection,
+      new MillraceError('method_not_allowed', undefined, { field: 'method' }),
+      door,
+    );
   });
+}
+
+/**
+ * Answers what comes on a connection with an error, and closes it.
+ * @param door whose errors those are that have taken no door of their own.
+ */
+export function refuseConnection(connection: Connection, error: MillraceError, door: DoorErrors): void {
+  // The parser tells of every further piece that comes.
+  if (refused.has(connection)) return;
+  refused.add(connection);
+  refuseInTurn(connection, error, door);
+}
+
+function refuseInTurn(connection: Connection, error: MillraceError, door: DoorErrors): void {
+  const pending = connection._httpMessage;
+  if (pending?.req.complete && !pending.writableFinished) {
+    // The fault is in what came behind: first its own answer.
+    pending.once('finish', () => refuseInTurn(connection, error, door));
+  } else if (!connection.writable || pending?.headersSent) {
+    connection.destroy();
+  } else {
+    endWith(connection, error, (pending && doorTaken(pending)) ?? door);
+  }
 }
 
 /** An error of our shape to one who has no request in the app. */

@@ -75,7 +75,7 @@ export const GATEWAY = {
     env: 'MILLRACE_REQUEST_TIMEOUT_MS',
     flag: 'request-timeout-ms',
     of: 'gateway',
-    help: 'How long a client may take to send a whole request, body included, in ms; then 408. Raise it for large bodies over slow links.',
+    help: 'How long a client may take to send the whole body of a request, in ms from the end of its headers; then 408. Of a stream or an upload that may go on for longer: how long no byte may come. Raise it for large bodies over slow links.',
     schema: whole(100).default(60_000),
   },
   keepAliveMs: {
