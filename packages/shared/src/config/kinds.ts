@@ -52,6 +52,19 @@ function isOrigin(value: string): boolean {
   return URL.canParse(value) && new URL(value).origin === value;
 }
 
+/** A bucket of S3, with or without a prefix in it. */
+const S3_URL = /^s3:\/\/[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](\/[a-zA-Z0-9._/-]*)?$/;
+
+/** Where files are kept: a folder, or a place in S3. */
+export const filePlace = text.refine((given) => S3_URL.test(given) || !/^[a-z0-9+.-]+:\/\//i.test(given), {
+  error: 'must be the path of a folder, or s3://BUCKET or s3://BUCKET/PREFIX',
+});
+
+export const httpUrl = text.refine(
+  (given) => given === '' || (/^https?:\/\//.test(given) && URL.canParse(given)),
+  { error: 'must be a URL such as https://s3.example.com' },
+);
+
 export const keyEntries = names.superRefine((entries, context) => {
   try {
     readKeyEntries(entries);

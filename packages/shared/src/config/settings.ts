@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { COMMON } from './settings/common.js';
+import { FILES } from './settings/files.js';
 import { GATEWAY } from './settings/gateway.js';
 import { KEPT } from './settings/kept.js';
 import { UP } from './settings/up.js';
@@ -13,6 +14,7 @@ export const SETTINGS = {
   ...COMMON,
   ...GATEWAY,
   ...KEPT,
+  ...FILES,
   ...UP,
   ...WORKER,
 } as const satisfies Record<string, SettingSpec>;

@@ -76,6 +76,42 @@ export function ownedJobsKeys(owner: string): {
   return { received: of('received'), until: of('until'), bytes: of('bytes'), total: of('total') };
 }
 
+/** What a stored file is: its record, by its id. */
+export function fileRecordKey(id: string): string {
+  return `mr-file:${id}`;
+}
+
+/** Is there while the objects of a file are being written that has no record yet. */
+export function fileHoldKey(id: string): string {
+  return `mr-file-hold:${id}`;
+}
+
+/**
+ * The files of one API key; `owner` is a hash of its name. Sorted sets of file ids by when they were made and by when
+ * they no longer count (epoch ms), a hash of the bytes that each counts for, their sum, and those that were deleted
+ * lately by when they were made: a list goes on behind them.
+ */
+export function ownedFilesKeys(owner: string): {
+  created: string;
+  until: string;
+  bytes: string;
+  total: string;
+  deleted: string;
+} {
+  const of = (what: string): string => `mr-files:{${owner}}:${what}`;
+  return {
+    created: of('created'),
+    until: of('until'),
+    bytes: of('bytes'),
+    total: of('total'),
+    deleted: of('deleted'),
+  };
+}
+
+/** Sorted set of all files by when they go (epoch ms), and who sweeps up what has gone. */
+export const FILES_EXPIRY_KEY = '{mr-files}:expiry';
+export const FILES_SWEEP_KEY = '{mr-files}:sweep';
+
 /** Queue of callbacks that are to be delivered, for all gateways. */
 export const CALLBACKS_QUEUE = '{mr-callbacks}';
 

@@ -216,5 +216,10 @@ export function joinTensors(tensors: readonly Tensor[]): Tensor {
   if (!first) throw new Error('no tensors to join');
   const { name, datatype, shape } = first;
   const items = tensors.reduce((sum, tensor) => sum + (tensor.shape[0] ?? 0), 0);
-  return { name, datatype, shape: [items, ...shape.slice(1)], data: Buffer.concat(tensors.map(({ data }) => data)) };
+  return {
+    name,
+    datatype,
+    shape: [items, ...shape.slice(1)],
+    data: Buffer.concat(tensors.map(({ data }) => data)),
+  };
 }

@@ -53,6 +53,12 @@ export const ERRORS = {
     fault: 'client',
     text: 'There is no such job, or it belongs to another API key.',
   },
+  file_not_found: {
+    status: 404,
+    retryable: false,
+    fault: 'client',
+    text: 'There is no such file, or it belongs to another API key.',
+  },
   method_not_allowed: {
     status: 405,
     retryable: false,
@@ -85,6 +91,12 @@ export const ERRORS = {
     fault: 'client',
     text: 'The content type is not one this address takes.',
   },
+  range_not_satisfiable: {
+    status: 416,
+    retryable: false,
+    fault: 'client',
+    text: 'The file has no bytes in this range.',
+  },
   idempotency_key_reused: {
     status: 422,
     retryable: false,
@@ -102,6 +114,12 @@ export const ERRORS = {
     retryable: true,
     fault: 'load',
     text: 'This API key keeps as many jobs, or as many bytes of them, as it may. Try again when some have gone.',
+  },
+  file_limit: {
+    status: 429,
+    retryable: true,
+    fault: 'load',
+    text: 'This API key keeps as many files, or as many bytes of them, as it may. Delete some, or try again when some have gone.',
   },
   overloaded: {
     status: 429,
@@ -164,6 +182,12 @@ export const ERRORS = {
     fault: 'server',
     text: 'The queue cannot be reached. Try again in a moment.',
   },
+  storage_unavailable: {
+    status: 503,
+    retryable: true,
+    fault: 'server',
+    text: 'The storage of files cannot be reached. Try again in a moment.',
+  },
   too_many_connections: {
     status: 503,
     retryable: true,
@@ -182,6 +206,12 @@ export const ERRORS = {
     retryable: true,
     fault: 'load',
     text: 'The answer did not come within the time that the request allowed. Allow more, or send less at once.',
+  },
+  storage_full: {
+    status: 507,
+    retryable: true,
+    fault: 'server',
+    text: 'The storage of files is full. Try again when there is room.',
   },
 } as const satisfies Record<string, ErrorSpec>;
 

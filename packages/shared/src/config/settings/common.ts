@@ -40,7 +40,7 @@ export const COMMON = {
     env: 'MILLRACE_DATA_DIR',
     flag: 'data-dir',
     of: 'all',
-    help: "Data of one installation: the private Redis's files and passwords. Two starts can't share it.",
+    help: "Data of one installation: the private Redis's files and passwords, and the files that clients store. Two starts can't share it.",
     schema: text.default('.millrace'),
   },
   teiModel: {

@@ -1,0 +1,22 @@
+import { join } from 'node:path';
+import type { Settings } from '@millrace/shared';
+import { LocalStore } from './local-store.js';
+import { S3Store } from './s3-store.js';
+import type { FileStore } from './store.js';
+
+const S3 = /^s3:\/\/([^/]+)\/?(.*)$/;
+
+export type StoreSettings = Pick<Settings, 'filesUrl' | 's3Endpoint' | 'dataDir' | 'maxFileBytes'>;
+
+/** The storage that the settings name. Nothing is asked of it yet. */
+export function openFileStore({ filesUrl, s3Endpoint, dataDir, maxFileBytes }: StoreSettings): FileStore {
+  const [, bucket, path = ''] = S3.exec(filesUrl) ?? [];
+  if (bucket === undefined) return new LocalStore(filesUrl || join(dataDir, 'files'));
+  const prefix = path.replace(/\/*$/, '');
+  return new S3Store({
+    bucket,
+    prefix: prefix === '' ? '' : `${prefix}/`,
+    endpoint: s3Endpoint,
+    maxObjectBytes: maxFileBytes,
+  });
+}
