@@ -35,12 +35,26 @@ describe('the OpenAPI document, beside a real server', () => {
     return job;
   }
 
+  /** The id of a file that was sent in. */
+  async function storedFile(): Promise<string> {
+    const form = new FormData();
+    form.set('purpose', 'batch');
+    form.set('file', new Blob(['{}\n']), 'lines.jsonl');
+    const stored = await fetch(`${cluster.url}/v1/files`, { method: 'POST', body: form });
+    expect(stored.status).to.equal(200);
+    const { id } = (await stored.clone().json()) as { id: string };
+    const upload = document.paths['/v1/files']?.post as Operation;
+    expect(await reader.faultsOf(upload, stored)).to.deep.equal([]);
+    return id;
+  }
+
   it('has examples that a server answers, as the schemas of the answers say', async () => {
     for (const documented of reader.operations()) {
       const { path, method, operation } = documented;
-      const values: Record<string, string> = path.includes('{job}')
-        ? { job: await keptJob(method === 'delete') }
-        : {};
+      const values: Record<string, string> = {
+        ...(path.includes('{job}') ? { job: await keptJob(method === 'delete') } : {}),
+        ...(path.includes('{file}') ? { file: await storedFile() } : {}),
+      };
       for (const request of reader.requests(cluster.url, documented, values)) {
         const response = await fetch(request.url, { ...request.init, redirect: 'manual' });
         const where = `${operation.operationId}: ${response.status}`;

@@ -19,6 +19,7 @@ import { Callbacks } from './callbacks/callbacks.js';
 import { queueBoard } from './dashboard/board.js';
 import { DASHBOARD_PATH } from './dashboard/pages.js';
 import { dashboardRouter } from './dashboard/router.js';
+import { Files } from './files/files.js';
 import { authenticate, createApp } from './http/app.js';
 import { ArrivingBodies } from './http/arriving-bodies.js';
 import { BodyBytes } from './http/body.js';
@@ -57,7 +58,6 @@ import { EventStreams } from './protocols/jobs/events.js';
 import { jobBody } from './protocols/jobs/render.js';
 import { nativeErrors } from './protocols/native/problem.js';
 import { healthRouter } from './protocols/open-inference/health.js';
-import { OpenStreams } from './protocols/open-streams.js';
 import { asksToBeKept } from './protocols/preferences.js';
 import { Writers } from './protocols/writers.js';
 
@@ -176,6 +176,9 @@ async function start(
     callbacks.start();
     releasers.push(() => callbacks.stop());
   }
+  const files = new Files({ redis, clock, settings, logger });
+  files.start();
+  releasers.push(() => files.close());
   const writers = new Writers();
   const { durable } = jobs;
   const answerOnce = answeringOnce({ infer, durable, writers, idempotency, clock });
@@ -183,17 +186,11 @@ async function start(
 
   const bodies = new BodyBytes(settings.maxQueuedBytes);
   const faults = gatewayFaults(state, producer, directory, replies, loop);
-  const streams = new OpenStreams();
   const parts: DoorParts = {
     clock,
-    metrics,
-    logger,
-    state,
     directory,
     bodies,
     answer: answering(answerOnce),
-    infer,
-    streams,
     statistics,
     settings,
     faults,
@@ -201,15 +198,18 @@ async function start(
     keyed: authenticate(keys, (headers) => (asksToBeKept(headers) ? ['infer', 'jobs'] : ['infer'])),
   };
   const readiness = readinessCheck(faults, directory);
-  const doors = protocolDoors(parts, {
-    ...jobs,
-    clock,
-    writers,
-    events,
-    keyed: authenticate(keys, () => ['jobs']),
-    isReady: () => producer.ready,
-    predictedWaitMs: (queue, model, ahead) => admission.predictedWaitMs(queue, model, ahead),
-  });
+  const kept = { clock, keyed: authenticate(keys, () => ['jobs']), isReady: () => producer.ready };
+  const doors = protocolDoors(
+    parts,
+    {
+      ...jobs,
+      ...kept,
+      writers,
+      events,
+      predictedWaitMs: (queue, model, ahead) => admission.predictedWaitMs(queue, model, ahead),
+    },
+    { ...kept, files, maxFileBytes: settings.maxFileBytes },
+  );
   const metricsOpen = isLoopback(settings.host);
   const unreadAnswers = new UnreadAnswers(settings.maxUnreadBytes, metrics);
   const app = createApp({
@@ -283,9 +283,7 @@ async function start(
     arriving.refuseAll(error);
   };
   const close = async (): Promise<void> => {
-    state.drain();
     events.close();
-    streams.drain();
     durable.drain();
     await Promise.all([
       drainServer(server, { state, beside, graceMs: settings.graceMs, giveUp }),

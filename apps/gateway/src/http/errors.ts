@@ -17,11 +17,12 @@ export function toMillraceError(thrown: unknown): MillraceError {
 /** Notes an error that is about to be answered; what is the server's fault goes into the log. */
 export function noteError(error: MillraceError, context: RequestContext, logger: Logger): void {
   context.error = error;
-  const { status, fault } = error.spec;
+  const { spec, code } = error;
+  const { status, fault } = spec;
   if (fault !== 'server') return;
   const log = { err: error, requestId: context.requestId, model: context.model };
   // Redis away is told once, when it goes: a line for every request it costs would flood the log.
-  if (status === 503) logger.debug(log, 'request refused');
+  if (status === 503 && code !== 'storage_unavailable') logger.debug(log, 'request refused');
   else logger.error(log, 'request failed');
 }
 

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { createGunzip, createInflate, createInflateRaw } from 'node:zlib';
 import { MillraceError } from '@millrace/shared';
 
-type Coding = 'gzip' | 'deflate';
-type Decoder = ReturnType<typeof createGunzip>;
+export type Coding = 'gzip' | 'deflate';
+export type Decoder = ReturnType<typeof createGunzip>;
 
 /** What `Content-Encoding` may name; brotli isn't here: its decoder keeps up to 16 MiB of the body a second time. */
 const CODINGS: Readonly<Record<string, Coding>> = { gzip: 'gzip', 'x-gzip': 'gzip', deflate: 'deflate' };
@@ -41,19 +41,12 @@ export function codingOf(req: IncomingMessage): Coding | undefined {
   );
 }
 
-/** A body that is being decoded. */
-export interface Inflating {
-  /** Lets nothing more out, and soon takes nothing more in. */
-  pause(): void;
-  resume(): void;
-  stop(): void;
-}
-
 /**
  * Decodes a body piece by piece, and takes no more from its client than the sink has taken.
  * @param maxBytes of the coded body: one that says nothing in many bytes would otherwise never end.
+ * @returns what stops the decoding.
  */
-export function inflate(req: IncomingMessage, coding: Coding, maxBytes: number, sink: BodySink): Inflating {
+export function inflate(req: IncomingMessage, coding: Coding, maxBytes: number, sink: BodySink): () => void {
   let received = 0;
   let decoder: Decoder | undefined;
   const start = (first: number | undefined): Decoder => {
@@ -81,20 +74,18 @@ export function inflate(req: IncomingMessage, coding: Coding, maxBytes: number, 
     decoder ??= start(undefined);
     decoder.end();
   });
-  return {
-    pause: () => void decoder?.pause(),
-    resume: () => void decoder?.resume(),
-    stop: () => void decoder?.removeAllListeners('data').removeAllListeners('end').destroy(),
+  return () => {
+    decoder?.removeAllListeners('data').removeAllListeners('end').destroy();
   };
 }
 
 /** `deflate` is zlib's format by RFC 9110; some clients send it bare, which the first byte tells. */
-function newDecoder(coding: Coding, first: number | undefined): Decoder {
+export function newDecoder(coding: Coding, first: number | undefined): Decoder {
   if (coding === 'gzip') return createGunzip();
   return first === undefined || (first & 0x0f) === ZLIB_METHOD ? createInflate() : createInflateRaw();
 }
 
-function broken(coding: Coding): MillraceError {
+export function broken(coding: Coding): MillraceError {
   return new MillraceError(
     'invalid_encoding',
     `The body is not valid ${coding}, which the header Content-Encoding says it is.`,

@@ -2,7 +2,7 @@ import type { Stamps } from '@millrace/shared';
 import { spans } from '@millrace/shared';
 import type { Response } from 'express';
 import { type AnswerCoding, compress } from './compression.js';
-import { contextOf } from './context.js';
+import { contextOf, type HttpContext } from './context.js';
 
 /** Answers that say "try again" say when; who knows better sets the header. */
 const DEFAULT_RETRY_SECONDS = '1';
@@ -65,9 +65,7 @@ function send(
 ): void {
   const { status, contentType, body } = answer;
   const context = contextOf(res);
-  let serverTiming = '';
-  for (const { name, ms } of timings) serverTiming += `${serverTiming === '' ? '' : ', '}${name};dur=${ms}`;
-  const headers = [...context.idHeaders, ...context.securityHeaders, 'Server-Timing', serverTiming];
+  const headers = commonHeaders(context, timings);
   // Of a body that isn't sent again nothing is said: its length would have to be that of the whole.
   if (status !== 304) headers.push('Content-Type', contentType, 'Content-Length', String(bytes));
   if (more.length > 0) headers.push(...more);
@@ -83,6 +81,13 @@ function send(
   else res.end(body);
   // What the kernel did not take waits in our memory.
   context.sending.unread.watch(res, bytes);
+}
+
+/** Headers of every answer that has a body, name and value in turn. */
+export function commonHeaders(context: HttpContext, timings: readonly Timing[]): string[] {
+  let serverTiming = '';
+  for (const { name, ms } of timings) serverTiming += `${serverTiming === '' ? '' : ', '}${name};dur=${ms}`;
+  return [...context.idHeaders, ...context.securityHeaders, 'Server-Timing', serverTiming];
 }
 
 /** Sends an answer of headers alone, 204. */

@@ -25,6 +25,11 @@ export const PATH_PARAMETERS: Record<string, Omit<ApiParameter, 'name' | 'in'>> 
     schema: z.uuid(),
     example: 'cee46843-da1c-479c-9949-22175c97fd3e',
   },
+  file: {
+    description: 'The id of a file.',
+    schema: z.string().regex(/^file-[0-9a-f]{32}$/),
+    example: 'file-0f7f1a6c9b1e4d7f8a6b5c4d3e2f1a0b',
+  },
   asset: {
     description: 'A file’s name.',
     schema: z.string().min(1),

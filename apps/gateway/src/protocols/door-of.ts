@@ -1,4 +1,5 @@
 import type { DoorErrors } from '../http/context.js';
+import { filesErrors } from './files/errors.js';
 import { nativeErrors } from './native/problem.js';
 import { openInferenceErrors } from './open-inference/error-body.js';
 import { openaiErrors } from './openai/errors.js';
@@ -13,6 +14,7 @@ const OPENAI = /^\/v1\/(embeddings|models(\/[^/]+)?|chat\/completions|completion
 const TEI =
   /^\/($|(embed|embed_all|embed_sparse|predict|rerank|similarity|tokenize|decode|info|models)(\/|$))/;
 const TEI_HEALTH = /^\/health(\/|$)/;
+const FILES = /^\/v1\/files(\/|$)/;
 /** What operators ask for; its own label keeps their polling out of the doors' numbers. */
 const OPERATIONS = /^\/(dashboard|metrics|v2\/health)(\/|$)/;
 
@@ -25,5 +27,6 @@ export function doorOf(path: string): DoorErrors {
   if (TEI.test(path)) return teiErrors;
   if (TEI_HEALTH.test(path)) return teiHealthErrors;
   if (OPENAI.test(path)) return openaiErrors;
+  if (FILES.test(path)) return filesErrors;
   return OPEN_INFERENCE.test(path) ? openInferenceErrors : nativeErrors;
 }

@@ -1,6 +1,8 @@
 import type { Router } from 'express';
 import type { DoorApi } from './api-description.js';
 import type { DoorParts } from './door-parts.js';
+import { filesApi } from './files/api.js';
+import { type FilesDoorParts, filesRouter } from './files/router.js';
 import { jobsApi } from './jobs/api.js';
 import { type JobsParts, jobsRouter } from './jobs/router.js';
 import { modelsApi } from './models/api.js';
@@ -21,13 +23,14 @@ export interface Door {
 }
 
 /** Every protocol that clients can speak, over HTTP. */
-export function protocolDoors(parts: DoorParts, jobs: JobsParts): Door[] {
+export function protocolDoors(parts: DoorParts, jobs: JobsParts, files: FilesDoorParts): Door[] {
   return [
     { router: nativeRouter(parts), api: nativeApi },
     { router: openInferenceRouter(parts), api: openInferenceApi },
     { router: openaiRouter(parts), api: openaiApi },
     { router: modelsRouter(parts), api: modelsApi },
     { router: jobsRouter(jobs), api: jobsApi },
+    { router: filesRouter(files), api: filesApi },
     { router: teiRouter(parts), api: teiApi },
   ];
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { MillraceError, type ModelDescription, type RedisClock } from '@millrace/shared';
-import { type ErrorRequestHandler, type Request, type RequestHandler, type Response, Router } from 'express';
+import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { contextOf } from '../../http/context.js';
 import { methodNotAllowed } from '../../http/errors.js';
 import { type Answer, respond, respondJson, timingsOf } from '../../http/respond.js';
@@ -9,6 +9,7 @@ import type { JobRecord } from '../../jobs/job-record.js';
 import type { JobRecords, ListCursor } from '../../jobs/job-records.js';
 import type { JobStatus, JobStatuses } from '../../jobs/job-status.js';
 import { readBy } from '../read-by.js';
+import { redisErrors, requireRedis } from '../redis-away.js';
 import type { Writers } from '../writers.js';
 import type { EventStreams } from './events.js';
 import { jobBody, jobPath } from './render.js';
@@ -17,9 +18,6 @@ import { listQuerySchema, waitQuerySchema } from './schema.js';
 const JSON_TYPE = 'application/json; charset=utf-8';
 /** A result up to this many bytes of JSON stands in the job's own answer too. */
 const MOST_INSIDE_BYTES = 1024 * 1024;
-
-/** Names of the errors with which ioredis tells that Redis can't be asked. */
-const REDIS_ERRORS = new Set(['Error', 'AbortError', 'InterruptError', 'MaxRetriesPerRequestError']);
 
 export interface JobsParts {
   clock: RedisClock;
@@ -39,9 +37,7 @@ export interface JobsParts {
 export function jobsRouter(parts: JobsParts): Router {
   const { clock, durable, records, events } = parts;
   const router = Router({ caseSensitive: true });
-  // A Redis that hangs would hold up whoever asks until its connection is given up.
-  const ready: RequestHandler = (_req, _res, next) => next(parts.isReady() ? undefined : unavailable());
-  const keyed = [parts.keyed, ready];
+  const keyed = [parts.keyed, requireRedis(parts.isReady)];
   const find = (req: Request<{ job: string }>, res: Response): Promise<JobRecord> =>
     records.read(req.params.job, contextOf(res).tenant).then((record) => {
       contextOf(res).model = record.model.name;
@@ -85,22 +81,8 @@ export function jobsRouter(parts: JobsParts): Router {
     .all(...keyed)
     .get(async (req, res) => events.open(await find(req, res), req, res))
     .all(methodNotAllowed('GET'));
-  router.use(((thrown: unknown, _req, _res, next) =>
-    next(redisAway(thrown) ?? thrown)) as ErrorRequestHandler);
+  router.use(redisErrors);
   return router;
-}
-
-/** What Redis throws that is away, silent, full or still loading, as who asks for a job is told of it. */
-function redisAway(thrown: unknown): MillraceError | undefined {
-  if (!(thrown instanceof Error) || thrown instanceof MillraceError) return undefined;
-  const { name, message } = thrown;
-  // Replies begin with their kind; ERR and WRONGTYPE are faults of ours. Of a lost connection ioredis tells plainly.
-  const isAway = name === 'ReplyError' ? !/^(?:ERR|WRONGTYPE) /.test(message) : REDIS_ERRORS.has(name);
-  return isAway ? unavailable(thrown) : undefined;
-}
-
-function unavailable(cause?: Error): MillraceError {
-  return new MillraceError('queue_unavailable', undefined, { retryAfterSeconds: 1 }, { cause });
 }
 
 /** A job, once it has ended, changed, or been waited for long enough. */
