@@ -19,6 +19,7 @@ import { answering } from '#gateway/protocols/answering.js';
 import { doorOf } from '#gateway/protocols/door-of.js';
 import type { DoorParts } from '#gateway/protocols/door-parts.js';
 import { nativeRouter } from '#gateway/protocols/native/router.js';
+import { OpenStreams } from '#gateway/protocols/open-streams.js';
 import { Writers } from '#gateway/protocols/writers.js';
 import { IDENTITY, IDENTITY_ANSWER } from './identity.js';
 
@@ -30,8 +31,16 @@ export async function readyGateway(): Promise<number> {
   const clock = new RedisClock();
   const keys = new ApiKeys([]);
   const metrics = gatewayMetrics();
+  const logger = createLogger('error', { process: 'ready-gateway' });
+  const state = new GatewayState();
+  const infer = async (request: InferRequest): Promise<InferResult> => readyResult(request);
   const doors: DoorParts = {
     clock,
+    metrics,
+    logger,
+    state,
+    infer,
+    streams: new OpenStreams(),
     settings,
     statistics: new StatisticsBook(),
     bodies: new BodyBytes(settings.maxQueuedBytes),
@@ -40,7 +49,7 @@ export async function readyGateway(): Promise<number> {
     // The bench names none of its requests, and has none kept.
     answer: answering(
       answeringOnce({
-        infer: async (request) => readyResult(request),
+        infer,
         durable: {} as DurableRequests,
         writers: new Writers(),
         idempotency: {} as Idempotency,
@@ -52,9 +61,9 @@ export async function readyGateway(): Promise<number> {
   };
   const app = createApp({
     clock,
-    logger: createLogger('error', { process: 'ready-gateway' }),
+    logger,
     metrics,
-    state: new GatewayState(),
+    state,
     sending: {
       compression: new Compression(settings.compressFromBytes),
       unread: new UnreadAnswers(settings.maxUnreadBytes, metrics),

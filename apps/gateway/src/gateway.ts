@@ -58,6 +58,7 @@ import { EventStreams } from './protocols/jobs/events.js';
 import { jobBody } from './protocols/jobs/render.js';
 import { nativeErrors } from './protocols/native/problem.js';
 import { healthRouter } from './protocols/open-inference/health.js';
+import { OpenStreams } from './protocols/open-streams.js';
 import { asksToBeKept } from './protocols/preferences.js';
 import { Writers } from './protocols/writers.js';
 
@@ -186,11 +187,17 @@ async function start(
 
   const bodies = new BodyBytes(settings.maxQueuedBytes);
   const faults = gatewayFaults(state, producer, directory, replies, loop);
+  const streams = new OpenStreams();
   const parts: DoorParts = {
     clock,
+    metrics,
+    logger,
+    state,
     directory,
     bodies,
     answer: answering(answerOnce),
+    infer,
+    streams,
     statistics,
     settings,
     faults,
@@ -283,7 +290,9 @@ async function start(
     arriving.refuseAll(error);
   };
   const close = async (): Promise<void> => {
+    state.drain();
     events.close();
+    streams.drain();
     durable.drain();
     await Promise.all([
       drainServer(server, { state, beside, graceMs: settings.graceMs, giveUp }),

@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import { MillraceError } from '@millrace/shared';
-import { codingOf, DECODER_BYTES, inflate } from './inflate.js';
+import { codingOf, DECODER_BYTES, type Inflating, inflate } from './inflate.js';
 
 const BODY = { field: 'body' };
 /** Bodies that are being read are soon read. */
 const RETRY_SECONDS = 1;
 const BINARY_TYPE = /^application\/octet-stream *;? *$/i;
+const LINES_TYPE = /^application\/(?:x-ndjson|jsonl) *(?:; *charset *= *"?utf-8"? *)?;? *$/i;
 const JSON_TYPE = /^application\/json *(?:; *charset *= *"?utf-8"? *)?;? *$/i;
 
 /**
@@ -21,6 +22,12 @@ export function requireJsonType(req: IncomingMessage): void {
       { field: 'Content-Type' },
     );
   }
+}
+
+/** Whether a body claims to be lines of UTF-8 JSON. */
+export function isLines(req: IncomingMessage): boolean {
+  const type = req.headers['content-type'];
+  return type !== undefined && LINES_TYPE.test(type);
 }
 
 /**
@@ -111,14 +118,14 @@ export function readBody(req: IncomingMessage, maxBytes: number, all?: BodyBytes
     const announced = Number(req.headers['content-length'] ?? 0);
     const body = new Gathering(coding ? 0 : announced);
     const beside = coding ? DECODER_BYTES : 0;
-    let stop: (() => void) | undefined;
+    let inflating: Inflating | undefined;
     let counted = 0;
     const count = (bytes: number): void => {
       if (all) all.held += bytes - counted;
       counted = bytes;
     };
     const refuse = (error: MillraceError): void => {
-      stop?.();
+      inflating?.stop();
       // What still comes is read and dropped, so that the client gets to read the answer.
       req.removeAllListeners('data').resume();
       count(0);
@@ -139,7 +146,7 @@ export function readBody(req: IncomingMessage, maxBytes: number, all?: BodyBytes
       resolve(body.end());
     };
     req.on('error', (cause) => {
-      stop?.();
+      inflating?.stop();
       count(0);
       reject(new MillraceError('cancelled', undefined, {}, { cause }));
     });
@@ -147,7 +154,7 @@ export function readBody(req: IncomingMessage, maxBytes: number, all?: BodyBytes
       tooLarge();
     } else if (coding) {
       count(beside);
-      stop = inflate(req, coding, maxBytes, { take, done, refuse, tooLarge });
+      inflating = inflate(req, coding, maxBytes, { take, done, refuse, tooLarge });
     } else {
       req.on('data', take);
       req.on('end', done);

@@ -41,12 +41,19 @@ export function codingOf(req: IncomingMessage): Coding | undefined {
   );
 }
 
+/** A body that is being decoded. */
+export interface Inflating {
+  /** Lets nothing more out, and soon takes nothing more in. */
+  pause(): void;
+  resume(): void;
+  stop(): void;
+}
+
 /**
  * Decodes a body piece by piece, and takes no more from its client than the sink has taken.
  * @param maxBytes of the coded body: one that says nothing in many bytes would otherwise never end.
- * @returns what stops the decoding.
  */
-export function inflate(req: IncomingMessage, coding: Coding, maxBytes: number, sink: BodySink): () => void {
+export function inflate(req: IncomingMessage, coding: Coding, maxBytes: number, sink: BodySink): Inflating {
   let received = 0;
   let decoder: Decoder | undefined;
   const start = (first: number | undefined): Decoder => {
@@ -74,8 +81,10 @@ export function inflate(req: IncomingMessage, coding: Coding, maxBytes: number, 
     decoder ??= start(undefined);
     decoder.end();
   });
-  return () => {
-    decoder?.removeAllListeners('data').removeAllListeners('end').destroy();
+  return {
+    pause: () => void decoder?.pause(),
+    resume: () => void decoder?.resume(),
+    stop: () => void decoder?.removeAllListeners('data').removeAllListeners('end').destroy(),
   };
 }
 

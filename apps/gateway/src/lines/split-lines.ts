@@ -36,7 +36,8 @@ export async function* splitLines(
   yield* splitter.end();
 }
 
-class LineSplitter {
+/** The same for whoever is handed the stream's pieces. */
+export class LineSplitter {
   readonly #maxBytes: number;
   #number: number;
   /** Offset behind what was pushed. */
@@ -54,6 +55,11 @@ class LineSplitter {
     this.#number = number;
     this.#offset = end;
     this.#start = end;
+  }
+
+  /** Bytes that are held of a line whose end has not come. */
+  get held(): number {
+    return this.#dropping ? 0 : this.#held;
   }
 
   *push(chunk: Uint8Array): Generator<Line, void, undefined> {

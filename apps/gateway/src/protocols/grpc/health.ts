@@ -1,8 +1,8 @@
 import { MillraceError } from '@millrace/shared';
 import type { ReadinessCheck } from '../../http/health.js';
+import type { OpenStreams } from '../open-streams.js';
 import type { Call, CallHandler, Method } from './call.js';
 import { type Codec, codecsOf, decodeAsked } from './definitions.js';
-import type { OpenStreams } from './open-streams.js';
 import { operationsErrors } from './status.js';
 import { plain } from './unary.js';
 

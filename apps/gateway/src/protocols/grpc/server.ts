@@ -7,11 +7,11 @@ import { limitConnections } from '../../http/connection-limit.js';
 import type { ReadinessCheck } from '../../http/health.js';
 import { refusal, TURN_AWAY_MS } from '../../http/server.js';
 import type { WaitLimits } from '../new-request.js';
+import { OpenStreams } from '../open-streams.js';
 import { Arrivals } from './arrivals.js';
 import { type CallParts, type Method, takeCalls } from './call.js';
 import { healthService } from './health.js';
 import type { InferParts } from './infer.js';
-import { OpenStreams } from './open-streams.js';
 import { inferenceService } from './service.js';
 
 /** Calls at a time that one connection may have. */

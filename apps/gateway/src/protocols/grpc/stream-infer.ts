@@ -1,11 +1,11 @@
 import { MillraceError } from '@millrace/shared';
 import { RequestContext, recordEnd } from '../../http/context.js';
 import { noteError, toMillraceError } from '../../http/errors.js';
+import type { OpenStreams } from '../open-streams.js';
 import type { Call, CallHandler, Method } from './call.js';
 import { type InferParts, inferMessage } from './infer.js';
 import { decodeInferRequest } from './infer-request.js';
 import { encodeStreamAnswer, encodeStreamError } from './infer-response.js';
-import type { OpenStreams } from './open-streams.js';
 import { grpcErrors, messageOf } from './status.js';
 
 /** Requests of one stream that may be under way; more wait in the connection. */

@@ -1,6 +1,7 @@
-import type { DoorApi } from '../api-description.js';
+import { z } from 'zod';
+import { BYTES, type DoorApi } from '../api-description.js';
 import { nativeErrors } from './problem.js';
-import { predictAnswerSchema, predictRequestSchema, problemSchema } from './schema.js';
+import { LINES_TYPE, ORDERS, predictAnswerSchema, predictRequestSchema, problemSchema } from './schema.js';
 
 export const PREDICT_PATH = '/v1/models/:model{/versions/:version}/predict';
 
@@ -16,7 +17,18 @@ export const nativeApi: DoorApi = {
       method: 'post',
       path: PREDICT_PATH,
       summary: 'Run a model on texts or tensors',
+      description:
+        'A body of `application/x-ndjson` (or `application/jsonl`) is a stream: each of its lines is such a request, and is answered by a line, `{"line": 1, "id": ..., "outputs": ...}` or `{"line": 1, "error": ...}` with the problem details, while more of them come. Read while you send: no more is read than a bounded number of lines that are not answered. `Idempotency-Key` and `Prefer: respond-async` are refused for streams.',
       infers: true,
+      parameters: [
+        {
+          name: 'order',
+          in: 'query',
+          description:
+            'Of a stream: whether its lines are answered in their order (`input`, the default) or as they are done (`finished`).',
+          schema: z.enum(ORDERS),
+        },
+      ],
       request: {
         contents: [
           {
@@ -30,6 +42,8 @@ export const nativeApi: DoorApi = {
               },
             },
           },
+          { contentType: LINES_TYPE, schema: BYTES },
+          { contentType: 'application/jsonl', schema: BYTES },
         ],
       },
       responses: {
@@ -61,6 +75,7 @@ export const nativeApi: DoorApi = {
                 },
               },
             },
+            { contentType: LINES_TYPE, schema: BYTES },
           ],
         },
       },

@@ -4,6 +4,12 @@ import { parametersSchema } from '../parameters.js';
 
 /** The bodies of the native door, as they are read and as they are documented. */
 
+/** The content type of a stream of lines, and of its answer. */
+export const LINES_TYPE = 'application/x-ndjson';
+
+/** How the lines of a stream may be answered: in their order, or as they are done. */
+export const ORDERS = ['input', 'finished'] as const;
+
 /** Read by the model's task, element by element: see parse.ts. */
 const inputs = z.unknown().meta({
   oneOf: [
