@@ -65,9 +65,13 @@ export const REDIS_FAULTS: readonly Fault[] = [
   fault('redis-disk-full', 'redis', NO_WRITES, async ({ cluster, redis, random }, told) => {
     told('append-only file');
     const pid = String(cluster.redis.pid);
-    const { size } = await stat(await appendOnlyFile(redis));
-    await run('prlimit', ['--pid', pid, `--fsize=${size}:unlimited`]);
+    // A rewrite would go on in a new file, with room up to the limit.
+    const percentage = await setting(redis, 'auto-aof-rewrite-percentage');
+    await redis.config('SET', 'auto-aof-rewrite-percentage', '0');
     try {
+      while (await isRewriting(redis)) await pass(random, 50, 50);
+      const { size } = await stat(await appendOnlyFile(redis));
+      await run('prlimit', ['--pid', pid, `--fsize=${size}:unlimited`]);
       await pass(random, 1500, 4000);
       const info = await redis.info('persistence');
       if (!info.includes('aof_last_write_status:err')) throw new Error('Redis wrote all the same');
@@ -75,18 +79,30 @@ export const REDIS_FAULTS: readonly Fault[] = [
       await run('prlimit', ['--pid', pid, '--fsize=unlimited:unlimited']);
       while (!(await redis.info('persistence')).includes('aof_last_write_status:ok'))
         await pass(random, 50, 50);
+      await redis.config('SET', 'auto-aof-rewrite-percentage', percentage);
     }
   }),
 ];
 
-async function appendOnlyFile(redis: Parameters<Fault['run']>[0]['redis']): Promise<string> {
-  const setting = async (name: string): Promise<string> =>
-    ((await redis.config('GET', name)) as string[])[1] ?? '';
-  const [dir, folder, name] = await Promise.all(['dir', 'appenddirname', 'appendfilename'].map(setting));
+type Redis = Parameters<Fault['run']>[0]['redis'];
+
+async function setting(redis: Redis, name: string): Promise<string> {
+  return ((await redis.config('GET', name)) as string[])[1] ?? '';
+}
+
+async function isRewriting(redis: Redis): Promise<boolean> {
+  return /aof_rewrite_(in_progress|scheduled):1/.test(await redis.info('persistence'));
+}
+
+/** The file that Redis appends to: of several, the one of the highest number. */
+async function appendOnlyFile(redis: Redis): Promise<string> {
+  const [dir, folder, name] = await Promise.all(
+    ['dir', 'appenddirname', 'appendfilename'].map((each) => setting(redis, each)),
+  );
   const files = await readdir(`${dir}/${folder}`);
   const newest = files
     .filter((each) => each.startsWith(`${name}.`) && each.endsWith('.incr.aof'))
-    .sort()
+    .sort((a, b) => a.localeCompare(b, 'en', { numeric: true }))
     .at(-1);
   if (!newest) throw new Error('Redis has no append-only file');
   return `${dir}/${folder}/${newest}`;
