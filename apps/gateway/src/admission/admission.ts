@@ -1,4 +1,10 @@
-import { MillraceError, type ModelDescription, type RedisClock, type Settings } from '@millrace/shared';
+import {
+  MillraceError,
+  type ModelDescription,
+  type PriorityClass,
+  type RedisClock,
+  type Settings,
+} from '@millrace/shared';
 import type { ModelDirectory } from '../inference/model-directory.js';
 import type { QueueLoad } from '../inference/queue-load.js';
 import type { InferRequest } from '../inference/request.js';
@@ -52,7 +58,7 @@ export class Admission {
       );
     }
     const rate = this.#itemsPerSecond(queue, model);
-    const ahead = load.itemsAhead(queue);
+    const ahead = load.itemsAhead(queue, request.priority);
     const over = ahead + itemCount - limits.maxQueuedItems;
     if (over > 0) throw refusal('queue_full', over, rate);
     let bytes = waitingBytes();
@@ -63,13 +69,13 @@ export class Admission {
     if (ahead > 0 && rate > 0 && ahead + itemCount > inTime) {
       throw refusal('overloaded', ahead + itemCount - inTime, rate);
     }
-    load.added(queue, itemCount);
+    load.added(queue, itemCount, request.priority);
   }
 
-  /** How long this gateway's own items keep the sessions busy, in ms; 0 while a session may be idle. */
-  aheadMs(queue: string, model: ModelDescription): number {
+  /** How long this gateway's own items before a request keep the sessions busy, in ms; 0 while a session may be idle. */
+  aheadMs(queue: string, { model, priority }: InferRequest): number {
     const { load, directory } = this.#parts;
-    const items = load.ownItems(queue);
+    const items = load.ownItems(queue, priority);
     // With two items a session, each has one to run and one to go on with.
     if (items <= 2 * directory.sessions(model)) return 0;
     const { capacity } = directory.drain(model);
@@ -77,19 +83,24 @@ export class Admission {
   }
 
   /** To be told of every admitted request once it waits no longer. */
-  settled(queue: string, items: number): void {
-    this.#parts.load.settled(queue, items);
+  settled(queue: string, { itemCount, priority }: InferRequest): void {
+    this.#parts.load.settled(queue, itemCount, priority);
   }
 
   /** To be told of an admitted request that nobody here waits for. */
-  handedOver(queue: string, items: number): void {
-    this.#parts.load.handedOver(queue, items);
+  handedOver(queue: string, { itemCount, priority }: InferRequest): void {
+    this.#parts.load.handedOver(queue, itemCount, priority);
   }
 
   /** How long jobs that wait behind `jobs` others will wait, in ms; undefined while nothing is known of the rate. */
-  predictedWaitMs(queue: string, model: ModelDescription, jobs: number): number | undefined {
+  predictedWaitMs(
+    queue: string,
+    { model, priority }: { model: ModelDescription; priority: PriorityClass },
+    jobs: number,
+  ): number | undefined {
     const rate = this.#itemsPerSecond(queue, model);
-    return rate > 0 ? Math.round((jobs * this.#parts.load.itemsPerJob(queue) * 1000) / rate) : undefined;
+    if (rate <= 0) return undefined;
+    return Math.round((jobs * this.#parts.load.itemsPerJob(queue, priority) * 1000) / rate);
   }
 
   /**

@@ -40,7 +40,7 @@ export function inference(deps: InferenceParts): Infer {
     const parts = planParts(request, { queue, replyTo: gatewayId, maxJobItems, now: clock.now() });
     const waitMs = request.deadlineAt - clock.now();
     const pending = waiter.register(request.requestId, queue, parts, waitMs, request.client);
-    batcher.enqueue(queue, parts, admission.aheadMs(queue, request.model)).then(
+    batcher.enqueue(queue, parts, request.priority, admission.aheadMs(queue, request)).then(
       () => {
         pending.accepted = true;
       },
@@ -61,7 +61,7 @@ export function inference(deps: InferenceParts): Infer {
       throw error;
     } finally {
       waiter.release(pending);
-      admission.settled(queue, request.itemCount);
+      admission.settled(queue, request);
     }
   };
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { jobId } from '@millrace/shared';
+import { jobId, type PriorityClass } from '@millrace/shared';
 import type { JobProducer } from './job-producer.js';
 import type { PlannedJob, PlannedPart } from './parts.js';
 import type { QueueLoad } from './queue-load.js';
@@ -11,6 +11,7 @@ const MOST_ITEMS = 32;
 
 interface OpenJob {
   job: PlannedJob;
+  priority: PriorityClass;
   items: number;
   timer: NodeJS.Timeout;
   accepted: Promise<void>;
@@ -41,35 +42,41 @@ export class JobBatcher {
    * @param aheadMs how long the work ahead of them takes: so long, waiting for company delays nothing.
    * @throws MillraceError `queue_unavailable`.
    */
-  async enqueue(queue: string, parts: readonly PlannedPart[], aheadMs: number): Promise<void> {
-    await Promise.all(parts.map((part) => this.#enqueue(queue, part, aheadMs)));
+  async enqueue(
+    queue: string,
+    parts: readonly PlannedPart[],
+    priority: PriorityClass,
+    aheadMs: number,
+  ): Promise<void> {
+    await Promise.all(parts.map((part) => this.#enqueue(queue, part, priority, aheadMs)));
   }
 
-  #enqueue(queue: string, part: PlannedPart, aheadMs: number): Promise<void> {
+  #enqueue(queue: string, part: PlannedPart, priority: PriorityClass, aheadMs: number): Promise<void> {
     // A part that fills half a job gains little by company.
     if (aheadMs <= 0 || part.count > this.#mostItems / 2) {
-      return this.#add(queue, jobOf([part]));
+      return this.#add(queue, jobOf([part]), priority);
     }
-    const key = `${queue} ${part.data.priority}`;
+    const key = `${queue} ${priority}`;
     let open = this.#open.get(key);
     if (open && open.items + part.count > this.#mostItems) {
       this.#close(queue, key, open);
       open = undefined;
     }
-    open ??= this.#openJob(queue, key, Math.min(aheadMs, MOST_LINGER_MS));
+    open ??= this.#openJob(queue, key, priority, Math.min(aheadMs, MOST_LINGER_MS));
     open.job.parts.push(part);
     part.job = open.job;
     open.items += part.count;
     return open.accepted;
   }
 
-  #openJob(queue: string, key: string, lingerMs: number): OpenJob {
+  #openJob(queue: string, key: string, priority: PriorityClass, lingerMs: number): OpenJob {
     let resolve: OpenJob['resolve'] = () => undefined;
     const accepted = new Promise<void>((done) => {
       resolve = done;
     });
     const open: OpenJob = {
       job: { jobId: randomUUID(), parts: [] },
+      priority,
       items: 0,
       timer: setTimeout(() => this.#close(queue, key, open), lingerMs),
       accepted,
@@ -82,14 +89,12 @@ export class JobBatcher {
   #close(queue: string, key: string, open: OpenJob): void {
     clearTimeout(open.timer);
     if (this.#open.get(key) === open) this.#open.delete(key);
-    open.resolve(this.#add(queue, open.job));
+    open.resolve(this.#add(queue, open.job, open.priority));
   }
 
-  #add(queue: string, job: PlannedJob): Promise<void> {
-    this.#load.jobAdded(
-      queue,
-      job.parts.reduce((items, part) => items + part.count, 0),
-    );
+  #add(queue: string, job: PlannedJob, priority: PriorityClass): Promise<void> {
+    const items = job.parts.reduce((sum, part) => sum + part.count, 0);
+    this.#load.jobAdded(queue, items, priority);
     return this.#producer.add(queue, job);
   }
 }

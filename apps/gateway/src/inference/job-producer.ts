@@ -5,6 +5,8 @@ import {
   type LinkWatch,
   type Logger,
   MillraceError,
+  PRIORITIES,
+  type PriorityClass,
   type RedisClock,
   type Settings,
 } from '@millrace/shared';
@@ -22,7 +24,7 @@ const JOB_NAME = 'infer';
 const REFUSAL_LOG_MS = 10_000;
 
 export interface QueueCounts {
-  waiting: number;
+  waiting: Record<PriorityClass, number>;
   active: number;
 }
 
@@ -134,9 +136,21 @@ export class JobProducer {
   }
 
   async counts(queueName: string): Promise<QueueCounts> {
-    // Stalled jobs wait in `wait`, all others in `prioritized`: each job has a priority.
-    const counts = await this.queue(queueName).getJobCounts('prioritized', 'wait', 'active');
-    return { waiting: (counts.prioritized ?? 0) + (counts.wait ?? 0), active: counts.active ?? 0 };
+    const queue = this.queue(queueName);
+    const { interactive, normal, bulk } = PRIORITIES;
+    const [waiting, counts] = await Promise.all([
+      queue.getCountsPerPriority([interactive, normal, bulk]),
+      queue.getJobCounts('wait', 'active'),
+    ]);
+    return {
+      waiting: {
+        // Stalled jobs wait in `wait`, before all others; these are in `prioritized`: each job has a priority.
+        interactive: (waiting[interactive] ?? 0) + (counts.wait ?? 0),
+        normal: waiting[normal] ?? 0,
+        bulk: waiting[bulk] ?? 0,
+      },
+      active: counts.active ?? 0,
+    };
   }
 
   /** When the oldest waiting job was enqueued, in epoch ms of Redis's clock, or undefined if none waits. */

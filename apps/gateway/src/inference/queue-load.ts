@@ -1,4 +1,4 @@
-import type { GatewayMetrics, Logger } from '@millrace/shared';
+import { type GatewayMetrics, type Logger, PRIORITIES, type PriorityClass } from '@millrace/shared';
 import type { JobProducer } from './job-producer.js';
 
 /** The queue's counts are read at most this often while requests come, in ms. */
@@ -10,12 +10,13 @@ const BACKLOGGED_READINGS = 4;
 /** Weight of the newest job in the running mean. */
 const SMOOTHING_PER_JOB = 0.05;
 
-interface Load {
-  /** Jobs of all gateways at the last reading: waiting, and held by workers. */
+/** What goes first stands first. */
+const CLASSES = Object.keys(PRIORITIES) as PriorityClass[];
+
+/** What is known of the work of one class. */
+interface ClassLoad {
+  /** Jobs of all gateways that waited at the last reading. */
   waitingJobs: number;
-  activeJobs: number;
-  /** Readings one after the other that found jobs waiting. */
-  backlogged: number;
   /** Items of this gateway's requests that are not answered. */
   ownItems: number;
   /** Items that this gateway added since that reading began. */
@@ -24,6 +25,14 @@ interface Load {
   settledItems: number;
   /** Running mean of items a job, as this gateway adds them. */
   itemsPerJob: number;
+}
+
+interface Load {
+  of: Record<PriorityClass, ClassLoad>;
+  /** Jobs of all gateways that workers held at the last reading. */
+  activeJobs: number;
+  /** Readings one after the other that found jobs waiting. */
+  backlogged: number;
   readAt: number;
   reading: boolean;
   /** The next reading for the sake of items that were handed over. */
@@ -44,17 +53,21 @@ export class QueueLoad {
   }
 
   /**
-   * Estimate of the items that are not answered, waiting or held by workers: those ahead of a new request.
-   * Starts a new reading when the last one is old.
+   * Estimate of the items that are not answered, waiting or held by workers, and go before a new request of a class:
+   * those of its own and of the classes before it. Starts a new reading when the last one is old.
    */
-  itemsAhead(queue: string): number {
+  itemsAhead(queue: string, priority: PriorityClass): number {
     const load = this.#load(queue);
     const ageMs = performance.now() - load.readAt;
     if (!load.reading && ageMs >= POLL_MS) void this.read(queue);
-    if (ageMs >= STALE_MS) return load.ownItems;
-    const counted = (load.waitingJobs + load.activeJobs) * load.itemsPerJob;
+    let counted = load.activeJobs * load.of[priority].itemsPerJob;
+    let own = 0;
+    for (const each of upTo(load, priority)) {
+      counted += each.waitingJobs * each.itemsPerJob + each.addedItems - each.settledItems;
+      own += each.ownItems;
+    }
     // The first counts every gateway's, but only jobs; the second knows items, but only this gateway's.
-    return Math.max(counted + load.addedItems - load.settledItems, load.ownItems);
+    return ageMs >= STALE_MS ? own : Math.max(counted, own);
   }
 
   /** Whether jobs have been waiting for a while: then what is answered is all that can be. */
@@ -62,30 +75,30 @@ export class QueueLoad {
     return this.#load(queue).backlogged >= BACKLOGGED_READINGS;
   }
 
-  /** Items of this gateway's requests that are not answered. */
-  ownItems(queue: string): number {
-    return this.#load(queue).ownItems;
+  /** Items of this gateway's requests that are not answered, of a class and those before it. */
+  ownItems(queue: string, priority: PriorityClass): number {
+    return upTo(this.#load(queue), priority).reduce((sum, { ownItems }) => sum + ownItems, 0);
   }
 
   /** Running mean of items a job. */
-  itemsPerJob(queue: string): number {
-    return this.#load(queue).itemsPerJob;
+  itemsPerJob(queue: string, priority: PriorityClass): number {
+    return this.#load(queue).of[priority].itemsPerJob;
   }
 
-  added(queue: string, items: number): void {
-    const load = this.#load(queue);
+  added(queue: string, items: number, priority: PriorityClass): void {
+    const load = this.#load(queue).of[priority];
     load.addedItems += items;
     load.ownItems += items;
   }
 
-  jobAdded(queue: string, items: number): void {
-    const load = this.#load(queue);
+  jobAdded(queue: string, items: number, priority: PriorityClass): void {
+    const load = this.#load(queue).of[priority];
     load.itemsPerJob += (items - load.itemsPerJob) * SMOOTHING_PER_JOB;
   }
 
   /** Tells that this gateway looks no longer after a request's items: they wait, but in the queue alone. */
-  handedOver(queue: string, items: number): void {
-    this.#load(queue).ownItems -= items;
+  handedOver(queue: string, items: number, priority: PriorityClass): void {
+    this.#load(queue).of[priority].ownItems -= items;
     this.#follow(queue);
   }
 
@@ -95,13 +108,14 @@ export class QueueLoad {
     load.following ??= setTimeout(async () => {
       await this.read(queue);
       load.following = undefined;
-      if (load.waitingJobs + load.activeJobs + load.addedItems > 0) this.#follow(queue);
+      const left = CLASSES.some((each) => load.of[each].waitingJobs + load.of[each].addedItems > 0);
+      if (left || load.activeJobs > 0) this.#follow(queue);
     }, POLL_MS).unref();
   }
 
   /** Tells that a request's items wait no longer. */
-  settled(queue: string, items: number): void {
-    const load = this.#load(queue);
+  settled(queue: string, items: number, priority: PriorityClass): void {
+    const load = this.#load(queue).of[priority];
     load.ownItems -= items;
     load.settledItems += items;
   }
@@ -111,17 +125,22 @@ export class QueueLoad {
     const load = this.#load(queue);
     if (load.reading) return;
     load.reading = true;
-    const { addedItems, settledItems } = load;
+    const before = CLASSES.map((each) => ({ ...load.of[each] }));
     load.readAt = performance.now();
     try {
       const { waiting, active } = await this.#producer.counts(queue);
-      // What was added while the reading was under way may or may not be in it; counting it is the safe side.
-      load.addedItems -= addedItems;
-      load.settledItems -= settledItems;
-      load.waitingJobs = waiting;
+      let all = 0;
+      for (const [index, each] of CLASSES.entries()) {
+        const now = load.of[each];
+        // What was added while the reading was under way may or may not be in it; counting it is the safe side.
+        now.addedItems -= before[index]?.addedItems ?? 0;
+        now.settledItems -= before[index]?.settledItems ?? 0;
+        now.waitingJobs = waiting[each];
+        all += waiting[each];
+      }
       load.activeJobs = active;
-      load.backlogged = waiting > 0 ? load.backlogged + 1 : 0;
-      this.#metrics.queueJobs.set({ queue, state: 'waiting' }, waiting);
+      load.backlogged = all > 0 ? load.backlogged + 1 : 0;
+      this.#metrics.queueJobs.set({ queue, state: 'waiting' }, all);
       this.#metrics.queueJobs.set({ queue, state: 'active' }, active);
     } catch (err) {
       this.#logger.debug({ err, queue }, 'the queue could not be counted');
@@ -146,13 +165,9 @@ export class QueueLoad {
     let load = this.#loads.get(queue);
     if (!load) {
       load = {
-        waitingJobs: 0,
+        of: { interactive: nothing(), normal: nothing(), bulk: nothing() },
         activeJobs: 0,
         backlogged: 0,
-        ownItems: 0,
-        addedItems: 0,
-        settledItems: 0,
-        itemsPerJob: 1,
         readAt: performance.now() - POLL_MS,
         reading: false,
         following: undefined,
@@ -161,4 +176,13 @@ export class QueueLoad {
     }
     return load;
   }
+}
+
+function nothing(): ClassLoad {
+  return { waitingJobs: 0, ownItems: 0, addedItems: 0, settledItems: 0, itemsPerJob: 1 };
+}
+
+/** The loads of a class and of those before it. */
+function upTo({ of }: Load, priority: PriorityClass): ClassLoad[] {
+  return CLASSES.slice(0, CLASSES.indexOf(priority) + 1).map((each) => of[each]);
 }

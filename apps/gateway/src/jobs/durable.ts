@@ -87,7 +87,7 @@ export class DurableRequests {
    */
   async submit(request: InferRequest, { writer, asked }: DurableAsked): Promise<JobRecord> {
     const { admission, clock, maxJobItems, producer } = this.#parts;
-    const { durable, model, itemCount } = request;
+    const { durable, model } = request;
     if (!durable) throw new Error('a request that is not durable');
     const queue = queueName(model.name, model.version);
     if (!producer.ready) throw new MillraceError('queue_unavailable', undefined, { retryAfterSeconds: 1 });
@@ -100,7 +100,7 @@ export class DurableRequests {
       await this.#enqueue(record, planned);
       return record;
     } finally {
-      admission.handedOver(queue, itemCount);
+      admission.handedOver(queue, request);
     }
   }
 
@@ -190,7 +190,7 @@ export class DurableRequests {
     const { batcher, records } = this.#parts;
     try {
       // Each in a job of its own, which its record names.
-      await batcher.enqueue(record.queue, planned, 0);
+      await batcher.enqueue(record.queue, planned, record.priority, 0);
     } catch (error) {
       // What was added of it all the same is dropped by its workers: nobody was told of it.
       await this.#takeBack(record).catch(() => undefined);
