@@ -285,6 +285,14 @@ describe('durable requests', () => {
     }
   });
 
+  it('have the priority that the body says, then that of the header', async () => {
+    const url = `${gateway.url}/v1/models/${model}/predict`;
+    const headers = { ...as(alice), ...ASYNC, 'millrace-priority': 'normal' };
+    const byBody = await post<Job>(url, { inputs: 'x', priority: 'bulk' }, headers);
+    const byHeader = await post<Job>(url, { inputs: 'x' }, headers);
+    expect([byBody.body.priority, byHeader.body.priority]).to.deep.equal(['bulk', 'normal']);
+  });
+
   it('refuse what their headers do not say rightly', async () => {
     const faults: [string, string][] = [
       ['Millrace-Keep-Ms', '0'],

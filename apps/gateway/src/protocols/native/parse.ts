@@ -16,7 +16,7 @@ type JsonObject = Record<string, unknown>;
  * @throws MillraceError `invalid_input` or `too_many_items`, naming the field.
  */
 export function parsePredict(model: ModelDescription, body: unknown): ParsedInputs {
-  const { inputs: given, waitMs, partial, parameters } = readBy(predictRequestSchema, body);
+  const { inputs: given, waitMs, partial, priority, parameters } = readBy(predictRequestSchema, body);
   const values = listOfInputs(model, given);
   const inputs =
     model.task === 'text-embedding'
@@ -28,6 +28,7 @@ export function parsePredict(model: ModelDescription, body: unknown): ParsedInpu
     parameters: readParameters(parameters),
     ...(waitMs === undefined ? {} : { waitMs }),
     partial: partial ?? false,
+    ...(priority === undefined ? {} : { priority }),
   };
 }
 

@@ -1,4 +1,4 @@
-import { ERRORS } from '@millrace/shared';
+import { ERRORS, PRIORITIES, type PriorityClass } from '@millrace/shared';
 import { z } from 'zod';
 import { parametersSchema } from '../parameters.js';
 
@@ -47,6 +47,12 @@ export const predictRequestSchema = z
       .optional()
       .describe(
         'Answer 200 even if the model can’t take single inputs: `null` in their place, and `errors`. Default: false, such an input fails the request.',
+      ),
+    priority: z
+      .enum(Object.keys(PRIORITIES) as [PriorityClass, ...PriorityClass[]])
+      .optional()
+      .describe(
+        'What goes first. Default: what the header `Millrace-Priority` says, or else `interactive`.',
       ),
     parameters: parametersSchema,
   })
