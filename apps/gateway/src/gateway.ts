@@ -15,6 +15,7 @@ import {
 import { Admission } from './admission/admission.js';
 import { ApiKeys } from './admission/api-keys.js';
 import { RedisMemory } from './admission/redis-memory.js';
+import { Batches } from './batches/batches.js';
 import { Callbacks } from './callbacks/callbacks.js';
 import { queueBoard } from './dashboard/board.js';
 import { DASHBOARD_PATH } from './dashboard/pages.js';
@@ -50,6 +51,7 @@ import { Jobs } from './jobs/jobs.js';
 import { documentation } from './openapi/documentation.js';
 import { answeringOnce } from './protocols/answer-once.js';
 import { answering } from './protocols/answering.js';
+import { lineReader } from './protocols/batches/read-line.js';
 import { doorOf } from './protocols/door-of.js';
 import type { DoorParts } from './protocols/door-parts.js';
 import { protocolDoors } from './protocols/doors.js';
@@ -204,6 +206,21 @@ async function start(
     // Who may not ask for a job must not be given one.
     keyed: authenticate(keys, (headers) => (asksToBeKept(headers) ? ['infer', 'jobs'] : ['infer'])),
   };
+  const fetchingBatches = connectRedis(settings.redisUrl, 'worker', 'gateway-batches');
+  releasers.push(() => fetchingBatches.disconnect());
+  const batches = new Batches({
+    redis,
+    fetching: fetchingBatches,
+    files,
+    infer,
+    readLine: lineReader({ directory, settings }),
+    clock,
+    metrics,
+    logger,
+    settings,
+  });
+  batches.start();
+  releasers.push(() => batches.stop());
   const readiness = readinessCheck(faults, directory);
   const kept = { clock, keyed: authenticate(keys, () => ['jobs']), isReady: () => producer.ready };
   const doors = protocolDoors(
@@ -213,9 +230,10 @@ async function start(
       ...kept,
       writers,
       events,
-      predictedWaitMs: (queue, model, ahead) => admission.predictedWaitMs(queue, model, ahead),
+      predictedWaitMs: (record, ahead) => admission.predictedWaitMs(record.queue, record, ahead),
     },
     { ...kept, files, maxFileBytes: settings.maxFileBytes },
+    { ...kept, batches, bodies, settings, keyedToInfer: authenticate(keys, () => ['infer']) },
   );
   const metricsOpen = isLoopback(settings.host);
   const unreadAnswers = new UnreadAnswers(settings.maxUnreadBytes, metrics);
@@ -296,6 +314,7 @@ async function start(
     durable.drain();
     await Promise.all([
       drainServer(server, { state, beside, graceMs: settings.graceMs, giveUp }),
+      batches.stop(),
       grpc?.drain(settings.graceMs),
     ]);
     await releasers.release();

@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { MillraceError } from '@millrace/shared';
 
-const BODY = { field: 'body' };
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const OPEN_BRACKET = 0x5b;
@@ -17,24 +16,26 @@ const MAX_VALUES = 500_000;
 /**
  * Parses JSON as RFC 8259 has it: UTF-8 only, nothing repaired on the way, and no deeper than `maxDepth`.
  * A byte order mark at the start is ignored.
+ * @param what it is, as messages call it.
  * @throws MillraceError `invalid_encoding`, `nesting_too_deep` or `invalid_json`.
  */
-export function parseStrictJson(body: Buffer, maxDepth: number): unknown {
-  if (!isUtf8(body)) throw new MillraceError('invalid_encoding', 'The body is not valid UTF-8.', BODY);
+export function parseStrictJson(body: Buffer, maxDepth: number, what = 'body'): unknown {
+  const at = { field: what };
+  if (!isUtf8(body)) throw new MillraceError('invalid_encoding', `The ${what} is not valid UTF-8.`, at);
   // Checked before parsing: that is where deep nesting costs memory.
   if (body.byteLength > maxDepth && nestsDeeper(body, maxDepth)) {
-    throw new MillraceError('nesting_too_deep', `The body nests deeper than ${maxDepth} levels.`, BODY);
+    throw new MillraceError('nesting_too_deep', `The ${what} nests deeper than ${maxDepth} levels.`, at);
   }
   if (body.byteLength === 0)
-    throw new MillraceError('invalid_json', 'The body is empty; it must be JSON.', BODY);
+    throw new MillraceError('invalid_json', `The ${what} is empty; it must be JSON.`, at);
   if (holdsMoreValues(body, MAX_VALUES)) {
-    throw new MillraceError('body_too_large', `The body holds more than ${MAX_VALUES} values.`, BODY);
+    throw new MillraceError('body_too_large', `The ${what} holds more than ${MAX_VALUES} values.`, at);
   }
   const text = body.toString('utf8');
   try {
     return JSON.parse(text.charCodeAt(0) === BOM ? text.slice(1) : text);
   } catch (error) {
-    throw new MillraceError('invalid_json', `The body is not valid JSON${placeOf(error as Error)}.`, BODY);
+    throw new MillraceError('invalid_json', `The ${what} is not valid JSON${placeOf(error as Error)}.`, at);
   }
 }
 

@@ -30,6 +30,11 @@ export const PATH_PARAMETERS: Record<string, Omit<ApiParameter, 'name' | 'in'>> 
     schema: z.string().regex(/^file-[0-9a-f]{32}$/),
     example: 'file-0f7f1a6c9b1e4d7f8a6b5c4d3e2f1a0b',
   },
+  batch: {
+    description: 'The id of a batch.',
+    schema: z.string().regex(/^batch_[0-9a-f]{32}$/),
+    example: 'batch_cee46843da1c479c994922175c97fd3e',
+  },
   asset: {
     description: 'A file’s name.',
     schema: z.string().min(1),

@@ -7,6 +7,7 @@ import { type AppOptions, createApp } from '../http/app.js';
 import { doorOf } from '../protocols/door-of.js';
 import type { DoorParts } from '../protocols/door-parts.js';
 import { protocolDoors } from '../protocols/doors.js';
+import type { BatchDoorParts } from '../protocols/batches/router.js';
 import type { FilesDoorParts } from '../protocols/files/router.js';
 import type { JobsParts } from '../protocols/jobs/router.js';
 import { healthRouter } from '../protocols/open-inference/health.js';
@@ -22,6 +23,7 @@ const DOORS = protocolDoors(
   { settings: {}, keyed } as unknown as DoorParts,
   { keyed } as unknown as JobsParts,
   { keyed } as unknown as FilesDoorParts,
+  { keyed, keyedToInfer: keyed } as unknown as BatchDoorParts,
 );
 
 function generated(keyed: boolean): Document {

@@ -10,7 +10,8 @@ const OPEN_INFERENCE = /^\/v2(\/|$)/;
  * OpenAI's clients find the sentence of an error in no other shape. Also at addresses of OpenAI's that are not
  * here: there they would tell nothing but the status. What is behind a model's name is the native door's.
  */
-const OPENAI = /^\/v1\/(embeddings|models(\/[^/]+)?|chat\/completions|completions|responses)\/?$/;
+const OPENAI =
+  /^\/v1\/((files|batches)(\/.*)?|embeddings|models(\/[^/]+)?|chat\/completions|completions|responses)\/?$/;
 const TEI =
   /^\/($|(embed|embed_all|embed_sparse|predict|rerank|similarity|tokenize|decode|info|models)(\/|$))/;
 const TEI_HEALTH = /^\/health(\/|$)/;

@@ -1,5 +1,7 @@
 import type { Router } from 'express';
 import type { DoorApi } from './api-description.js';
+import { batchesApi } from './batches/api.js';
+import { type BatchDoorParts, batchesRouter } from './batches/router.js';
 import type { DoorParts } from './door-parts.js';
 import { filesApi } from './files/api.js';
 import { type FilesDoorParts, filesRouter } from './files/router.js';
@@ -23,7 +25,12 @@ export interface Door {
 }
 
 /** Every protocol that clients can speak, over HTTP. */
-export function protocolDoors(parts: DoorParts, jobs: JobsParts, files: FilesDoorParts): Door[] {
+export function protocolDoors(
+  parts: DoorParts,
+  jobs: JobsParts,
+  files: FilesDoorParts,
+  batches: BatchDoorParts,
+): Door[] {
   return [
     { router: nativeRouter(parts), api: nativeApi },
     { router: openInferenceRouter(parts), api: openInferenceApi },
@@ -31,6 +38,7 @@ export function protocolDoors(parts: DoorParts, jobs: JobsParts, files: FilesDoo
     { router: modelsRouter(parts), api: modelsApi },
     { router: jobsRouter(jobs), api: jobsApi },
     { router: filesRouter(files), api: filesApi },
+    { router: batchesRouter(batches), api: batchesApi },
     { router: teiRouter(parts), api: teiApi },
   ];
 }

@@ -30,6 +30,12 @@ export class JsonSource {
     return at;
   }
 
+  /** The value at a path as it is written. */
+  text(path: readonly (string | number)[]): Buffer | undefined {
+    const at = this.find(path);
+    return at === undefined ? undefined : this.#bytes.subarray(at, this.#skipValue(at));
+  }
+
   /** Gives the text of every value that is no list, of the (nested) lists at an offset, in order. */
   eachLeaf(start: number, take: (text: string) => void): void {
     let depth = 0;

@@ -118,6 +118,22 @@ export const CALLBACKS_QUEUE = '{mr-callbacks}';
 /** Sorted set of the requests whose end is to be told, by when to look at them next (epoch ms). */
 export const CALLBACKS_AWAITED_KEY = '{mr-callbacks}:awaited';
 
+/** Queue of batches that are to be run, for all gateways; its tag is in every key of batches. */
+export const BATCHES_QUEUE = '{mr-batches}';
+
+/** Hash of a batch: its record, and what its runner tells between two checkpoints. */
+export function batchKey(id: string): string {
+  return `${BATCHES_QUEUE}:batch:${id}`;
+}
+
+/** Sorted set of one API key's batches by when they were made (epoch ms); `owner` is a hash of its name. */
+export function ownedBatchesKey(owner: string): string {
+  return `${BATCHES_QUEUE}:of:${owner}`;
+}
+
+/** Sorted set of all batches that have not ended, by when they were made (epoch ms). */
+export const OPEN_BATCHES_KEY = `${BATCHES_QUEUE}:open`;
+
 /** Hash of worker announcements by worker id, and the sorted set of when each expires (epoch ms). */
 export const REGISTRY_ANNOUNCEMENTS_KEY = '{mr-registry}:announcements';
 export const REGISTRY_EXPIRY_KEY = '{mr-registry}:expiry';

@@ -33,6 +33,7 @@ export const ERRORS = {
     fault: 'client',
     text: 'The text has more tokens than the model takes.',
   },
+  empty_file: { status: 400, retryable: false, fault: 'client', text: 'The file has no lines.' },
   unauthorized: {
     status: 401,
     retryable: false,
@@ -59,6 +60,12 @@ export const ERRORS = {
     fault: 'client',
     text: 'There is no such file, or it belongs to another API key.',
   },
+  batch_not_found: {
+    status: 404,
+    retryable: false,
+    fault: 'client',
+    text: 'There is no such batch, or it is not yours.',
+  },
   method_not_allowed: {
     status: 405,
     retryable: false,
@@ -72,12 +79,19 @@ export const ERRORS = {
     text: 'The request did not arrive within the time allowed.',
   },
   job_ended: { status: 409, retryable: false, fault: 'client', text: 'The job has ended already.' },
+  batch_ended: { status: 409, retryable: false, fault: 'client', text: 'The batch has ended already.' },
   job_cancelled: { status: 409, retryable: false, fault: 'client', text: 'The job was cancelled.' },
   job_expired: {
     status: 410,
     retryable: false,
     fault: 'client',
     text: 'The result of this job was kept as long as promised, and is gone.',
+  },
+  batch_expired: {
+    status: 410,
+    retryable: false,
+    fault: 'client',
+    text: 'The completion window of the batch ended before this line was run.',
   },
   body_too_large: {
     status: 413,

@@ -121,6 +121,17 @@ export function gatewayMetrics() {
       labelNames: ['model'],
       registers,
     }),
+    batchesRunning: new Gauge({
+      name: 'millrace_gateway_batches_running',
+      help: 'Batches that this gateway runs now.',
+      registers,
+    }),
+    batchLines: new Counter({
+      name: 'millrace_gateway_batch_lines_total',
+      help: 'Lines of batches that have their answer: completed or failed.',
+      labelNames: ['outcome'],
+      registers,
+    }),
     callbacks: new Counter({
       name: 'millrace_gateway_callbacks_total',
       help: 'Attempts to deliver callbacks that were answered: delivered, refused; dead are those given up.',

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { MillraceError, type ModelDescription, type RedisClock } from '@millrace/shared';
+import { MillraceError, type RedisClock } from '@millrace/shared';
 import { type Request, type RequestHandler, type Response, Router } from 'express';
 import { contextOf } from '../../http/context.js';
 import { methodNotAllowed } from '../../http/errors.js';
@@ -30,7 +30,7 @@ export interface JobsParts {
   events: EventStreams;
   /** Whether Redis answers. */
   isReady(): boolean;
-  predictedWaitMs(queue: string, model: ModelDescription, jobs: number): number | undefined;
+  predictedWaitMs(record: JobRecord, jobs: number): number | undefined;
 }
 
 /** `/v1/jobs`: the durable requests of an API key. Another key's are not there. */
@@ -103,8 +103,8 @@ async function jobAnswer(
   const etag = etagOf(status);
   const headers = ['ETag', etag, 'Cache-Control', 'private, no-cache'];
   if (known && names(known, status)) return { status: 304, contentType: JSON_TYPE, body: '', headers };
-  const { queue, model, id, writer, asked } = record;
-  const body = jobBody(record, status, predictedWaitMs(queue, model, status.position ?? 0));
+  const { id, writer, asked } = record;
+  const body = jobBody(record, status, predictedWaitMs(record, status.position ?? 0));
   if (status.error) {
     const { status: code, body: error } = writers.refuse(writer, status.error, id);
     return {

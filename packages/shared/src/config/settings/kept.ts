@@ -34,6 +34,13 @@ export const KEPT = {
     help: "Input and output bytes of durable requests that one API key may have kept in Redis; more are refused with 429. Keep all keys' together well under Redis's maxmemory.",
     schema: whole(KIB).default(256 * MIB),
   },
+  batchItems: {
+    env: 'MILLRACE_BATCH_ITEMS',
+    flag: 'batch-items',
+    of: 'gateway',
+    help: 'Items of one batch that are under way at a time. Raise it for models that run thousands of items a second, or many workers: what is under way should last them for about 100 ms.',
+    schema: whole(1).default(256),
+  },
   callbackSecret: {
     env: 'MILLRACE_CALLBACK_SECRET',
     flag: 'callback-secret',
