@@ -51,9 +51,7 @@ export const predictRequestSchema = z
     priority: z
       .enum(Object.keys(PRIORITIES) as [PriorityClass, ...PriorityClass[]])
       .optional()
-      .describe(
-        'What goes first. Default: what the header `Millrace-Priority` says, or else `interactive`.',
-      ),
+      .describe('What goes first. Default: what the header `Millrace-Priority` says, or else `interactive`.'),
     parameters: parametersSchema,
   })
   .meta({ id: 'PredictRequest', description: 'What to predict from. Any other field is refused.' });

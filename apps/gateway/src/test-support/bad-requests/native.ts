@@ -78,7 +78,12 @@ export const NATIVE_TEXT: BadRequest[] = [
   },
   { name: 'a waitMs that is no number', body: { inputs: 'a', waitMs: 'soon' }, status: 400, field: 'waitMs' },
   { name: 'a negative waitMs', body: { inputs: 'a', waitMs: -1 }, status: 400, field: 'waitMs' },
-  { name: 'a priority that is none', body: { inputs: 'a', priority: 'urgent' }, status: 400, field: 'priority' },
+  {
+    name: 'a priority that is none',
+    body: { inputs: 'a', priority: 'urgent' },
+    status: 400,
+    field: 'priority',
+  },
   { name: 'a partial that is no flag', body: { inputs: 'a', partial: 'yes' }, status: 400, field: 'partial' },
   {
     name: 'nested parameters',
