@@ -168,7 +168,7 @@ async function start(
   const records = new IdempotencyRecords(redis, link, settings.idempotencyKeepMs);
   const idempotency = new Idempotency(records, clock, metrics, logger);
   releasers.push(() => idempotency.stop());
-  const jobs = new Jobs({ redis, subscriber, clock, admission, producer, batcher, store, settings });
+  const jobs = new Jobs({ redis, subscriber, clock, admission, producer, batcher, store, settings, logger });
   await jobs.start();
   releasers.push(() => jobs.stop());
   if (settings.callbackSecret !== '') {
@@ -185,7 +185,7 @@ async function start(
   const writers = new Writers();
   const { durable } = jobs;
   const answerOnce = answeringOnce({ infer, durable, writers, idempotency, clock });
-  const events = new EventStreams({ ...jobs, logger });
+  const events = new EventStreams(jobs.watch);
 
   const bodies = new BodyBytes(settings.maxQueuedBytes);
   const faults = gatewayFaults(state, producer, directory, replies, loop);

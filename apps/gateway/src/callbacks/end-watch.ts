@@ -63,6 +63,7 @@ export class EndWatch {
   async await({ id }: JobRecord): Promise<void> {
     const { clock, notices, redis } = this.#parts;
     await redis.zadd(CALLBACKS_AWAITED_KEY, clock.now() + SOONEST_MS, id);
+    this.#unlisten(id);
     if (this.#listened.size >= MOST_LISTENED) return;
     const stop = notices.listen(id, () => {
       this.#check(id).catch((err: Error) => this.#parts.logger.debug({ err, id }, 'an end was not told yet'));
@@ -100,7 +101,7 @@ export class EndWatch {
       timestamp: new Date(clock.now()).toISOString(),
       data: bodyOf(record, status),
     });
-    await deliveries.add({ url: record.callback, id, body });
+    await deliveries.add({ url: record.callback, id: deliveryId(record), body });
     await this.forget(id);
   }
 
@@ -108,4 +109,10 @@ export class EndWatch {
     this.#listened.get(id)?.();
     this.#listened.delete(id);
   }
+}
+
+/** A job that was sent again by an administrator has another end, which is no repeat of the first. */
+function deliveryId({ id, parts }: JobRecord): string {
+  const generation = Math.max(...parts.map((part) => part.generation ?? 0));
+  return generation === 0 ? id : `${id}.${generation}`;
 }

@@ -123,6 +123,20 @@ export class JobProducer {
     };
   }
 
+  /** For each job, how many are fetched before it; undefined for one that is not among those that wait in turn. */
+  async positions(queueName: string, jobIds: readonly string[]): Promise<(number | undefined)[]> {
+    const key = this.queue(queueName).toKey('prioritized');
+    const ranks = await Promise.all(jobIds.map((id) => this.#redis.zrank(key, id)));
+    return ranks.map((rank) => rank ?? undefined);
+  }
+
+  /** Whether the time of all these jobs has not come. */
+  async areDelayed(queueName: string, jobIds: readonly string[]): Promise<boolean> {
+    const key = this.queue(queueName).toKey('delayed');
+    const scores = await Promise.all(jobIds.map((id) => this.#redis.zscore(key, id)));
+    return !scores.includes(null);
+  }
+
   /** Removes a job that still waits. Says nothing of its state: BullMQ answers alike for an unknown id. */
   async remove(queueName: string, jobId: string): Promise<void> {
     await this.queue(queueName).remove(jobId, { removeChildren: false });

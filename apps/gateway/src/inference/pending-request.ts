@@ -1,4 +1,4 @@
-import type { Reply } from '@millrace/shared';
+import { MillraceError, type Reply } from '@millrace/shared';
 import type { PlannedPart } from './parts.js';
 
 /** A request that waits: its parts, the replies so far, and the promise of all of them. */
@@ -50,11 +50,18 @@ export class PendingRequest {
     return this.parts.filter((_, index) => this.#replies[index] === undefined);
   }
 
-  /** Takes a part's reply; a second one for the same part changes nothing. */
+  /**
+   * Takes a part's reply; a second one for the same part changes nothing. While somebody waits, a part is cancelled
+   * only if its job was removed from the queue: then nobody need wait for the others.
+   */
   deliver(reply: Reply): void {
-    const { firstItem } = reply.header;
+    const { firstItem, items } = reply.header;
     const index = this.parts.findIndex((part) => part.firstItem === firstItem);
     if (this.#settled || index < 0 || this.#replies[index] !== undefined) return;
+    if (items.length > 0 && items.every(({ status }) => status === 'cancelled')) {
+      this.fail(new MillraceError('cancelled'));
+      return;
+    }
     this.#replies[index] = reply;
     this.#missing -= 1;
     if (this.#missing > 0) return;

@@ -9,6 +9,7 @@ import {
   type ModelDescription,
   payloadKey,
   queueName,
+  RETRY_KEEP_MS,
   type RedisClock,
 } from '@millrace/shared';
 import type { Redis } from 'ioredis';
@@ -21,15 +22,11 @@ import type { InferRequest, InferResult } from '../inference/request.js';
 import type { JobRecord } from './job-record.js';
 import type { JobRecords } from './job-records.js';
 import type { JobStatus, JobStatuses } from './job-status.js';
+import type { JobWatch } from './job-watch.js';
 import type { ReplyNotices } from './reply-notices.js';
 
 /** How long a tombstone outlives its request's deadline, in ms. */
 const TOMBSTONE_MARGIN_MS = 10_000;
-/** A waiting call looks again by itself this often, in ms: a message can be missed. */
-const LOOK_MS = 2000;
-
-/** After Redis could not be asked, in ms. */
-const LOOK_AGAIN_MS = 250;
 
 /** States that no longer change by themselves. */
 const ENDED = new Set(['done', 'failed', 'cancelled', 'expired']);
@@ -44,6 +41,7 @@ export interface DurableParts {
   records: JobRecords;
   statuses: JobStatuses;
   notices: ReplyNotices;
+  watch: JobWatch;
 }
 
 /** Who tells of the ends of requests that ask for it. */
@@ -67,7 +65,7 @@ export class DurableRequests {
   ends: EndListener | undefined;
 
   readonly #parts: DurableParts;
-  /** What wakes each call that waits. */
+  /** What ends the wait of each call that waits. */
   readonly #waiting = new Set<() => void>();
   #draining = false;
 
@@ -78,7 +76,7 @@ export class DurableRequests {
   /** Waits for nothing any more: whoever waits is told how things stand, and asks another gateway. */
   drain(): void {
     this.#draining = true;
-    for (const wake of this.#waiting) wake();
+    for (const end of [...this.#waiting]) end();
   }
 
   /**
@@ -115,7 +113,23 @@ export class DurableRequests {
     if (!(await records.cancel(record, clock.now()))) throw new MillraceError('job_ended');
     const { queue, id } = record;
     await Promise.all([this.#takeBack(record), redis.publish(controlChannel(queue), id)]);
-    notices.tell(id);
+    await notices.tellAll(id);
+  }
+
+  /**
+   * Notes that an administrator sent a job of a request again: it has ended once that one has.
+   * @param generation of the reply that is to come.
+   */
+  async retried(id: string, jobId: string, generation: number): Promise<void> {
+    const { clock, notices, records } = this.#parts;
+    const record = await records.change(id, (held) => ({
+      ...held,
+      parts: held.parts.map((part) => (part.jobId === jobId ? { ...part, generation } : part)),
+      keepUntil: Math.max(held.keepUntil, clock.now() + RETRY_KEEP_MS),
+    }));
+    if (!record) return;
+    if (record.callback !== undefined) await this.ends?.await(record);
+    await notices.tellAll(id);
   }
 
   /**
@@ -130,31 +144,30 @@ export class DurableRequests {
     client?: ClientGone,
     isAwaited: (status: JobStatus) => boolean = hasEnded,
   ): Promise<JobStatus> {
-    const { notices } = this.#parts;
-    const until = performance.now() + waitMs;
-    let wake: () => void = () => undefined;
-    const wakeUp = (): void => wake();
-    const stop = notices.listen(record.id, wakeUp);
-    this.#waiting.add(wakeUp);
-    client?.listen(wakeUp);
-    try {
-      for (let first: JobRecord | undefined = record; ; first = undefined) {
-        const woken = new Promise<void>((resolve) => {
-          wake = resolve;
-        });
-        const seen = await this.#look(record, first);
-        const leftMs = until - performance.now();
-        const isOver = leftMs <= 0 || this.#draining || client?.gone;
-        if ('status' in seen && (isOver || isAwaited(seen.status))) return seen.status;
-        if ('error' in seen && isOver) throw seen.error;
-        const timer = setTimeout(wake, Math.min(leftMs, 'error' in seen ? LOOK_AGAIN_MS : LOOK_MS));
-        await woken;
+    if (waitMs <= 0 || this.#draining || client?.gone) return await this.#now(record);
+    return await new Promise((resolve) => {
+      let last: JobStatus | undefined;
+      const settle = (answer: JobStatus | Promise<JobStatus>): void => {
         clearTimeout(timer);
-      }
-    } finally {
-      stop();
-      this.#waiting.delete(wakeUp);
-    }
+        stop();
+        this.#waiting.delete(giveUp);
+        resolve(answer);
+      };
+      const giveUp = (): void => settle(last ?? this.#now(record));
+      const timer = setTimeout(() => settle(this.#now(record)), waitMs);
+      const stop = this.#parts.watch.follow(record, {
+        seen: (_, status) => {
+          last = status;
+          if (isAwaited(status)) settle(status);
+        },
+        failed: (error) => {
+          // A Redis that is away is waited for.
+          if (error instanceof MillraceError) settle(Promise.reject(error));
+        },
+      });
+      this.#waiting.add(giveUp);
+      client?.listen(giveUp);
+    });
   }
 
   /** What was answered to a request that is done. @throws MillraceError `job_expired`. */
@@ -162,18 +175,9 @@ export class DurableRequests {
     return this.#parts.statuses.result(record);
   }
 
-  /** @throws MillraceError `job_not_found`. @returns an error of Redis's. */
-  async #look(
-    { id, owner }: JobRecord,
-    held: JobRecord | undefined,
-  ): Promise<{ status: JobStatus } | { error: unknown }> {
+  async #now({ id, owner }: JobRecord): Promise<JobStatus> {
     const { records, statuses } = this.#parts;
-    try {
-      return { status: await statuses.of(held ?? (await records.read(id, owner))) };
-    } catch (error) {
-      if (error instanceof MillraceError) throw error;
-      return { error };
-    }
+    return await statuses.of(await records.read(id, owner));
   }
 
   async #keep(record: JobRecord, now: number): Promise<void> {

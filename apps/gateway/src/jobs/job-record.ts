@@ -6,6 +6,8 @@ export interface RecordedPart {
   firstItem: number;
   count: number;
   jobId: string;
+  /** Which reply counts, where an administrator sent it again: those before are of a lower generation. */
+  generation?: number;
 }
 
 /**

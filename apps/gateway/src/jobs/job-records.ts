@@ -1,6 +1,7 @@
 import { jobRecordKey, MillraceError, ownedJobsKeys, type Settings } from '@millrace/shared';
 import type { Redis } from 'ioredis';
 import { type JobRecord, ownerHash, readRecord } from './job-record.js';
+import { NewestJobs } from './newest-jobs.js';
 
 /** A record outlives its results by this, in ms, so that whoever comes late learns that they are gone. */
 const GONE_MS = 24 * 3600 * 1000;
@@ -48,14 +49,12 @@ redis.call('ZREM', KEYS[2], ARGV[1])
 redis.call('ZREM', KEYS[1], ARGV[1])`;
 
 /**
- * Says that a record's owner took it back, once: that is the last it says. Not decoded, because what JSON of a
- * client's stands in it may not be to the decoder's taste. KEYS: record. ARGV: the record as it becomes.
+ * Changes a record that is still as it was read. Not decoded, because what JSON of a client's stands in it may not
+ * be to the decoder's taste. KEYS: record. ARGV: the record as it was, as it becomes.
  */
-const CANCEL = `
-local held = redis.call('GET', KEYS[1])
-if not held then return 0 end
-if string.find(held, ',"cancelledAt":[%d.]+}$') then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'KEEPTTL')
+const CHANGE = `
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')
 return 1`;
 
 export type JobLimits = Pick<Settings, 'maxJobsPerKey' | 'maxJobBytesPerKey'>;
@@ -75,12 +74,15 @@ export interface ListWindow {
 
 /** The records of durable requests in Redis, and what each owner has. */
 export class JobRecords {
+  /** Of all owners. */
+  readonly newest: NewestJobs;
   readonly #redis: Redis;
   readonly #limits: JobLimits;
 
   constructor(redis: Redis, limits: JobLimits) {
     this.#redis = redis;
     this.#limits = limits;
+    this.newest = new NewestJobs(redis);
   }
 
   /**
@@ -117,12 +119,15 @@ export class JobRecords {
       const seconds = Math.ceil((Number(counted) - now) / 1000);
       throw new MillraceError('job_limit', undefined, { retryAfterSeconds: Math.max(1, seconds) });
     }
-    await this.#redis.set(jobRecordKey(id), JSON.stringify(record), 'PX', lifeMs);
+    await Promise.all([
+      this.#redis.set(jobRecordKey(id), JSON.stringify(record), 'PX', lifeMs),
+      this.newest.note(id, receivedAt),
+    ]);
   }
 
   /** Forgets a record whose work was not accepted. */
   async drop({ id, owner }: JobRecord): Promise<void> {
-    await this.#redis.unlink(jobRecordKey(id));
+    await Promise.all([this.#redis.unlink(jobRecordKey(id)), this.newest.forget(id)]);
     await this.#redis.eval(DISCOUNT, 4, ...keysOf(owner), id);
   }
 
@@ -138,10 +143,22 @@ export class JobRecords {
     return record;
   }
 
-  /** Notes that its owner took it back. @returns false when that is said already. */
-  async cancel(record: JobRecord, now: number): Promise<boolean> {
-    const said = JSON.stringify({ ...record, cancelledAt: now });
-    return (await this.#redis.eval(CANCEL, 1, jobRecordKey(record.id), said)) === 1;
+  /** Notes that it was taken back. @returns false when that is said already. */
+  async cancel({ id }: JobRecord, now: number): Promise<boolean> {
+    const changed = await this.change(id, (record) => ({ ...record, cancelledAt: now }));
+    return changed !== undefined;
+  }
+
+  /** Changes a record that was not taken back. @returns what it is now, or undefined where it was or is gone. */
+  async change(id: string, change: (record: JobRecord) => JobRecord): Promise<JobRecord | undefined> {
+    const key = jobRecordKey(id);
+    for (;;) {
+      const held = await this.#redis.get(key);
+      const record = readRecord(held);
+      if (held === null || !record || record.cancelledAt !== undefined) return undefined;
+      const changed = change(record);
+      if ((await this.#redis.eval(CHANGE, 1, key, held, JSON.stringify(changed))) === 1) return changed;
+    }
   }
 
   /**

@@ -1,4 +1,4 @@
-import { MillraceError, type RedisClock, type Reply, replyKey } from '@millrace/shared';
+import { MillraceError, type RedisClock, type Reply, replyGeneration, replyKey } from '@millrace/shared';
 import type { Redis } from 'ioredis';
 import { gather } from '../inference/gather.js';
 import { failIfAnyFailed } from '../inference/item-errors.js';
@@ -60,6 +60,21 @@ export class JobStatuses {
   }
 
   /**
+   * Where a request that waits stands now, by a command a part; undefined where that takes a whole look: it waits no
+   * longer, or not with all its parts.
+   */
+  async glance({ queue, parts, keepUntil }: JobRecord, last: JobStatus): Promise<JobStatus | undefined> {
+    const { producer, clock } = this.parts;
+    const jobIds = parts.map(({ jobId }) => jobId);
+    if (last.itemsDone > 0 || clock.now() > keepUntil) return undefined;
+    if (last.state === 'scheduled') return (await producer.areDelayed(queue, jobIds)) ? last : undefined;
+    if (last.state !== 'queued') return undefined;
+    const positions = await producer.positions(queue, jobIds);
+    if (positions.includes(undefined)) return undefined;
+    return { ...last, position: Math.min(...positions.map(Number)) };
+  }
+
+  /**
    * The answers of a request whose parts all have theirs.
    * @throws MillraceError `job_expired`, `internal`.
    */
@@ -101,9 +116,15 @@ export class JobStatuses {
 
   /** The parts that have a stored reply. */
   async #answered(record: JobRecord): Promise<RecordedPart[]> {
-    const keys = record.parts.map((part) => replyKey(record.queue, record.id, part.firstItem));
-    const found = await Promise.all(keys.map((key) => this.parts.redis.exists(key)));
-    return record.parts.filter((_, i) => found[i] === 1);
+    const found = await Promise.all(record.parts.map((part) => this.#isAnswered(record, part)));
+    return record.parts.filter((_, i) => found[i]);
+  }
+
+  async #isAnswered({ queue, id }: JobRecord, { firstItem, generation = 0 }: RecordedPart): Promise<boolean> {
+    const key = replyKey(queue, id, firstItem);
+    if (generation === 0) return (await this.parts.redis.exists(key)) === 1;
+    const stored = replyGeneration(await this.parts.redis.getrangeBuffer(key, 0, 3));
+    return stored !== undefined && stored >= generation;
   }
 }
 

@@ -1,22 +1,25 @@
-import { ANY_GATEWAY, readReplies, replyChannel } from '@millrace/shared';
+import { ANY_GATEWAY, packReplies, publishedReply, readReplies, replyChannel } from '@millrace/shared';
 import type { Redis } from 'ioredis';
 
 type Listener = () => void;
+const NOTHING = Buffer.alloc(0);
 
 /**
  * Tells when parts of durable requests are answered: every gateway hears of all of them. A message can be missed,
  * so who listens looks again by itself now and then, and when the connection is back.
  */
 export class ReplyNotices {
+  readonly #redis: Redis;
   readonly #subscriber: Redis;
   readonly #listeners = new Map<string, Set<Listener>>();
   readonly #channel = Buffer.from(replyChannel(ANY_GATEWAY));
-  readonly #onReady = (): void => this.#tellAll();
+  readonly #onReady = (): void => this.#tellOfAll();
   readonly #onMessage = (channel: Buffer, message: Buffer): void => {
     if (channel.equals(this.#channel)) this.#receive(message);
   };
 
-  constructor(subscriber: Redis) {
+  constructor(redis: Redis, subscriber: Redis) {
+    this.#redis = redis;
     this.#subscriber = subscriber;
   }
 
@@ -45,16 +48,21 @@ export class ReplyNotices {
     };
   }
 
-  /** Tells this gateway's own listeners of what it did to a request itself. */
-  tell(requestId: string): void {
+  /** Tells the listeners of all gateways that something was done to a request; its answer is not to come. */
+  async tellAll(requestId: string): Promise<void> {
+    const message = publishedReply(NOTHING, { requestId, firstItem: 0 }, ANY_GATEWAY);
+    await this.#redis.publish(replyChannel(ANY_GATEWAY), packReplies([message]));
+  }
+
+  #tell(requestId: string): void {
     for (const listener of [...(this.#listeners.get(requestId) ?? [])]) listener();
   }
 
   #receive(message: Buffer): void {
-    for (const reply of readReplies(message)) if ('requestId' in reply) this.tell(reply.requestId);
+    for (const reply of readReplies(message)) if ('requestId' in reply) this.#tell(reply.requestId);
   }
 
-  #tellAll(): void {
-    for (const requestId of [...this.#listeners.keys()]) this.tell(requestId);
+  #tellOfAll(): void {
+    for (const requestId of [...this.#listeners.keys()]) this.#tell(requestId);
   }
 }

@@ -148,7 +148,10 @@ export class JobConsumer {
 
   /** Settles a job as failed, kept for the dashboard. */
   async fail({ job, token }: FetchedJob, reason: string): Promise<void> {
-    await this.#settle(job, () => job.moveToFailed(new Error(reason), token, false));
+    const error = new Error(reason);
+    // Where it was made says nothing; without a stack, the dashboard shows the reason.
+    error.stack = '';
+    await this.#settle(job, () => job.moveToFailed(error, token, false));
   }
 
   /** Gives an unstarted job back to the front of its class. */

@@ -6,14 +6,12 @@ import {
   parseJobData,
   payloadKey,
   queueName,
+  RETRY_KEEP_MS,
   type Tensor,
 } from '@millrace/shared';
 import type { Redis } from 'ioredis';
 import { HeldJob } from './held-job.js';
 import type { FetchedJob } from './job-consumer.js';
-
-/** Who retries a job by hand wants an answer, however old its request is: it gets at least this long, in ms. */
-const RETRY_MS = 5 * 60_000;
 
 /**
  * Validates a fetched job again (another tool may have written it) and reads its tensors. A part whose inputs
@@ -36,7 +34,7 @@ export async function readJob(
   const held = new HeldJob(fetched, data);
   const queue = queueName(data.model, data.version);
   for (const part of data.parts) {
-    const asked = retried(part, fetched.job.attemptsMade, now);
+    const asked = retried(inTime(part, now), fetched.job.attemptsMade, now);
     try {
       held.addPart(asked, await readInputs(queue, part, redis));
     } catch (error) {
@@ -47,10 +45,16 @@ export async function readJob(
   return held;
 }
 
+/** Of a scheduled job that an administrator sent before its time: nothing is to wait for that any more. */
+function inTime(part: Part, now: number): Part {
+  const { received, enqueued } = part.stamps;
+  return enqueued <= now ? part : { ...part, stamps: { received, enqueued: now } };
+}
+
 /** A job that ended before was sent again by an administrator: its reply is to replace the one that is stored. */
 function retried(part: Part, ended: number, now: number): Part {
   if (!ended) return part;
-  const until = now + RETRY_MS;
+  const until = now + RETRY_KEEP_MS;
   const { generation, deadlineAt, keepUntil } = part;
   return {
     ...part,

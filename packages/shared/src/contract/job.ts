@@ -24,6 +24,9 @@ export type Operation = (typeof OPERATIONS)[number];
 /** Tensor bytes of a part up to this many travel inside the job, as base64; more go to a side key. */
 export const MAX_INLINE_BYTES = 4096;
 
+/** Who retries a job by hand wants an answer, however old its request is: it gets at least this long, in ms. */
+export const RETRY_KEEP_MS = 5 * 60_000;
+
 /** Most items in a part, and parts in a job: far above what gateways send, low enough to allocate for. */
 const MAX_PART_ITEMS = 4096;
 const MAX_PARTS = 64;

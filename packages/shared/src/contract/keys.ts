@@ -76,6 +76,9 @@ export function ownedJobsKeys(owner: string): {
   return { received: of('received'), until: of('until'), bytes: of('bytes'), total: of('total') };
 }
 
+/** Sorted set of the newest durable requests of all API keys, by when they were received (epoch ms). */
+export const NEWEST_JOBS_KEY = '{mr-jobs}:newest';
+
 /** What a stored file is: its record, by its id. */
 export function fileRecordKey(id: string): string {
   return `mr-file:${id}`;

@@ -1,42 +1,111 @@
-import { type Logger, MillraceError } from '@millrace/shared';
+import { MillraceError } from '@millrace/shared';
 import type { Request, Response } from 'express';
 import { contextOf } from '../../http/context.js';
 import { hasEnded } from '../../jobs/durable.js';
 import type { JobRecord } from '../../jobs/job-record.js';
-import type { JobRecords } from '../../jobs/job-records.js';
-import type { JobStatus, JobStatuses } from '../../jobs/job-status.js';
-import type { ReplyNotices } from '../../jobs/reply-notices.js';
+import type { JobStatus } from '../../jobs/job-status.js';
+import type { Follower, JobWatch } from '../../jobs/job-watch.js';
 import { jobBody } from './render.js';
 
-/** So often a listener's job is looked at though nothing was heard of it, in ms: its position changes silently. */
-const LOOK_MS = 1000;
-/** Looks a second of all listeners together: many of them look less often. */
-const MOST_LOOKS = 2000;
 /** A comment keeps the connection open through proxies that close idle ones, and finds those that are gone. */
 const HEARTBEAT_MS = 15_000;
+const BEAT = Buffer.from(': \n\n');
+/** How finely heartbeats are spread: all listeners at once would hold up the event loop. */
+const BEAT_TICK_MS = 250;
 
-interface Stream {
-  record: JobRecord;
-  res: Response;
-  /** What was said last. */
-  said: string;
-  lookAt: number;
-  busy: boolean;
-  /** Something was heard while it was being looked at. */
-  again: boolean;
-  stop(): void;
+interface StateEvent {
+  id: string;
+  text: Buffer;
+  isLast: boolean;
+}
+
+/** What a status says, written once for all who listen. */
+const written = new WeakMap<JobStatus, StateEvent>();
+
+function eventOf(record: JobRecord, status: JobStatus): StateEvent {
+  let event = written.get(status);
+  if (!event) {
+    const { state, itemsDone, position } = status;
+    const id = `${state}.${itemsDone}.${position ?? ''}`;
+    const data = JSON.stringify(jobBody(record, status));
+    event = {
+      id,
+      text: Buffer.from(`id: ${id}\nevent: ${state}\ndata: ${data}\n\n`),
+      isLast: hasEnded(status),
+    };
+    written.set(status, event);
+  }
+  return event;
+}
+
+/** One client that listens. */
+class Stream implements Follower {
+  /** Ends the following. */
+  stop: () => void = () => undefined;
+  /** When its next heartbeat is due, in ms of the monotonic clock. */
+  beatAt = 0;
+  /** Id of the event that was said last. */
+  #said: string;
+  /** Heard while the client was not reading. */
+  #behind: StateEvent | undefined;
+
+  constructor(
+    private readonly res: Response,
+    heard: string | undefined,
+    private readonly onEnd: (stream: Stream) => void,
+  ) {
+    this.#said = heard ?? '';
+  }
+
+  seen(record: JobRecord, status: JobStatus): void {
+    this.#say(eventOf(record, status));
+  }
+
+  failed(error: unknown): void {
+    // Redis is away: a later look tells.
+    if (error instanceof MillraceError && error.code === 'job_not_found') this.end();
+  }
+
+  beat(): void {
+    if (!this.res.writableNeedDrain) this.res.write(BEAT);
+  }
+
+  end(): void {
+    this.onEnd(this);
+    this.res.end();
+  }
+
+  #say(event: StateEvent): void {
+    // Who doesn't read is told how things stand once it does, so that nothing heaps up.
+    if (this.res.writableNeedDrain && !event.isLast) {
+      if (!this.#behind) this.res.once('drain', () => this.#catchUp());
+      this.#behind = event;
+      return;
+    }
+    this.#behind = undefined;
+    if (event.id !== this.#said) {
+      this.#said = event.id;
+      this.res.write(event.text);
+    }
+    if (event.isLast) this.end();
+  }
+
+  #catchUp(): void {
+    const event = this.#behind;
+    this.#behind = undefined;
+    if (event) this.#say(event);
+  }
 }
 
 /** Server-sent events of durable requests: their state whenever it has changed, until they end. */
 export class EventStreams {
   readonly #streams = new Set<Stream>();
-  readonly #parts: { records: JobRecords; statuses: JobStatuses; notices: ReplyNotices; logger: Logger };
-  #looking: NodeJS.Timeout | undefined;
+  readonly #watch: JobWatch;
   #beating: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor(parts: { records: JobRecords; statuses: JobStatuses; notices: ReplyNotices; logger: Logger }) {
-    this.#parts = parts;
+  constructor(watch: JobWatch) {
+    this.#watch = watch;
   }
 
   /**
@@ -57,89 +126,36 @@ export class EventStreams {
     }
     res.flushHeaders();
     const heard = req.headers['last-event-id'];
-    const stream: Stream = {
-      record,
-      res,
-      said: typeof heard === 'string' ? heard : '',
-      lookAt: 0,
-      busy: false,
-      again: false,
-      stop: () => undefined,
-    };
-    const unlisten = this.#parts.notices.listen(record.id, () => void this.#look(stream));
-    stream.stop = () => {
-      unlisten();
-      this.#streams.delete(stream);
-      if (this.#streams.size === 0) this.#rest();
-    };
+    const stream = new Stream(res, typeof heard === 'string' ? heard : undefined, this.#forget);
+    // Those that came together are not told together.
+    stream.beatAt = performance.now() + HEARTBEAT_MS * (0.5 + Math.random() / 2);
     this.#streams.add(stream);
-    this.#looking ??= setInterval(() => this.#lookAround(), LOOK_MS / 4);
-    this.#beating ??= setInterval(() => {
-      for (const { res: open } of this.#streams) if (!open.writableNeedDrain) open.write(': \n\n');
-    }, HEARTBEAT_MS);
+    this.#beating ??= setInterval(() => this.#beat(), BEAT_TICK_MS);
+    stream.stop = this.#watch.follow(record, stream);
     // Last: one that has gone already is stopped in this very moment.
-    context.gone.listen(stream.stop);
-    void this.#look(stream);
+    context.gone.listen(() => this.#forget(stream));
   }
 
   /** Ends all: clients come again elsewhere, with what they have heard. */
   close(): void {
     this.#closed = true;
-    for (const stream of [...this.#streams]) this.#end(stream);
+    for (const stream of [...this.#streams]) stream.end();
   }
 
-  #rest(): void {
-    clearInterval(this.#looking);
+  readonly #forget = (stream: Stream): void => {
+    stream.stop();
+    this.#streams.delete(stream);
+    if (this.#streams.size > 0) return;
     clearInterval(this.#beating);
-    this.#looking = undefined;
     this.#beating = undefined;
-  }
+  };
 
-  #lookAround(): void {
+  #beat(): void {
     const now = performance.now();
-    for (const stream of this.#streams) if (stream.lookAt <= now) void this.#look(stream);
-  }
-
-  async #look(stream: Stream): Promise<void> {
-    if (stream.busy) {
-      stream.again = true;
-      return;
+    for (const stream of this.#streams) {
+      if (stream.beatAt > now) continue;
+      stream.beatAt = now + HEARTBEAT_MS;
+      stream.beat();
     }
-    stream.busy = true;
-    const apart = Math.max(LOOK_MS, (this.#streams.size * 1000) / MOST_LOOKS);
-    stream.lookAt = performance.now() + apart;
-    try {
-      do {
-        stream.again = false;
-        const { id, owner } = stream.record;
-        stream.record = await this.#parts.records.read(id, owner);
-        this.#tell(stream, await this.#parts.statuses.of(stream.record));
-      } while (stream.again && this.#streams.has(stream));
-    } catch (err) {
-      if (err instanceof MillraceError && err.code === 'job_not_found') this.#end(stream);
-      // Redis is away: the next look tells.
-      this.#parts.logger.debug({ err }, 'a job could not be looked at for its listener');
-    } finally {
-      stream.busy = false;
-    }
-  }
-
-  #tell(stream: Stream, status: JobStatus): void {
-    const { state, itemsDone, position } = status;
-    const id = `${state}.${itemsDone}.${position ?? ''}`;
-    if (!this.#streams.has(stream)) return;
-    // Who doesn't read is told only how things stand by then, so that nothing heaps up.
-    if (stream.res.writableNeedDrain && !hasEnded(status)) return;
-    if (id !== stream.said) {
-      stream.said = id;
-      const data = JSON.stringify(jobBody(stream.record, status));
-      stream.res.write(`id: ${id}\nevent: ${state}\ndata: ${data}\n\n`);
-    }
-    if (hasEnded(status)) this.#end(stream);
-  }
-
-  #end({ res, stop }: Stream): void {
-    stop();
-    res.end();
   }
 }
