@@ -18,7 +18,9 @@ import { RedisMemory } from './admission/redis-memory.js';
 import { Batches } from './batches/batches.js';
 import { Callbacks } from './callbacks/callbacks.js';
 import { queueBoard } from './dashboard/board.js';
+import { JobActions } from './dashboard/job-actions.js';
 import { DASHBOARD_PATH } from './dashboard/pages.js';
+import { requestsRouter } from './dashboard/requests/router.js';
 import { dashboardRouter } from './dashboard/router.js';
 import { Files } from './files/files.js';
 import { authenticate, createApp } from './http/app.js';
@@ -253,15 +255,17 @@ async function start(
     documentation: documentation(clock, doors, { keyed: keys.required, metricsOpen }),
     dashboard: {
       path: DASHBOARD_PATH,
-      router: dashboardRouter(
-        clock,
-        settings,
-        keys,
-        queueBoard(directory, producer, {
+      router: dashboardRouter(clock, settings, keys, {
+        board: queueBoard(directory, producer, {
           admin: settings.dashboardAdmin,
           callbacks: settings.callbackSecret !== '',
+          actions: new JobActions({ ...jobs, redis, clock, gatewayId: id }),
         }),
-      ),
+        requests: (guard, show) => {
+          const admin = settings.dashboardAdmin;
+          return requestsRouter({ ...jobs, admin, redis, clock, directory, producer, store }, guard, show);
+        },
+      }),
     },
     metricsRoute: metricsRoute(metrics, directory, load, clock),
     metricsOpen,

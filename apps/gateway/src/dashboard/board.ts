@@ -5,13 +5,16 @@ import { CALLBACKS_QUEUE } from '@millrace/shared';
 import type { RequestHandler } from 'express';
 import type { JobProducer } from '../inference/job-producer.js';
 import type { ModelDirectory } from '../inference/model-directory.js';
-import { DASHBOARD_PATH } from './pages.js';
+import { InferenceQueue } from './inference-queue.js';
+import type { JobActions } from './job-actions.js';
+import { DASHBOARD_PATH, ICON_PATH } from './pages.js';
+import { REQUESTS_PATH } from './requests/links.js';
 
 /** bull-board over the queues of all known models; a model that appears later is there at the next look. */
 export function queueBoard(
   directory: ModelDirectory,
   producer: JobProducer,
-  { admin, callbacks }: { admin: boolean; callbacks: boolean },
+  { admin, callbacks, actions }: { admin: boolean; callbacks: boolean; actions: JobActions },
 ): RequestHandler {
   const server = new ExpressAdapter().setBasePath(DASHBOARD_PATH);
   const board = createBullBoard({
@@ -20,13 +23,19 @@ export function queueBoard(
     options: {
       uiConfig: {
         boardTitle: 'Millrace',
-        miscLinks: [{ text: 'Log out', url: `${DASHBOARD_PATH}/logout` }],
+        favIcon: { default: ICON_PATH, alternative: ICON_PATH },
+        miscLinks: [
+          { text: 'Requests', url: REQUESTS_PATH },
+          { text: 'Log out', url: `${DASHBOARD_PATH}/logout` },
+        ],
       },
     },
   });
-  const add = (queue: string, displayName: string): void =>
-    board.addQueue(new BullMQAdapter(producer.queue(queue), { readOnlyMode: !admin, displayName }));
-  if (callbacks) add(CALLBACKS_QUEUE, 'callbacks');
+  const readOnlyMode = !admin;
+  if (callbacks) {
+    const options = { readOnlyMode, displayName: 'callbacks' };
+    board.addQueue(new BullMQAdapter(producer.queue(CALLBACKS_QUEUE), options));
+  }
   const shown = new Set<string>();
   const handle = server.getRouter();
   handle.disable('x-powered-by');
@@ -34,7 +43,8 @@ export function queueBoard(
     for (const { queue, description } of directory.list()) {
       if (shown.has(queue)) continue;
       shown.add(queue);
-      add(queue, `${description.name} ${description.version}`);
+      const displayName = `${description.name} ${description.version}`;
+      board.addQueue(new InferenceQueue(producer.queue(queue), actions, { readOnlyMode, displayName }));
     }
     handle(req, res, next);
   };

@@ -4,40 +4,48 @@ import type { ApiKeys } from '../admission/api-keys.js';
 import { readBody } from '../http/body.js';
 import { contextOf } from '../http/context.js';
 import { methodNotAllowed } from '../http/errors.js';
-import { respond, timingsOf } from '../http/respond.js';
+import { type Answer, respond, timingsOf } from '../http/respond.js';
 import { pageHeaders } from '../http/security-headers.js';
 import { LoginAttempts } from './attempts.js';
-import { DASHBOARD_PATH, disabledPage, loginPage } from './pages.js';
+import { DASHBOARD_PATH, disabledPage, ICON, ICON_PATH, loginPage } from './pages.js';
+import { REQUESTS_PATH } from './requests/links.js';
+import type { FormGuard, Show } from './requests/router.js';
 import { Sessions } from './sessions.js';
 
 const COOKIE = 'millrace_session';
 const HTML = 'text/html; charset=utf-8';
 const MAX_FORM_BYTES = 4096;
+const ICON_HEADERS = ['Cache-Control', 'max-age=86400'];
 
 export type DashboardSettings = Pick<Settings, 'dashboardPassword' | 'dashboardAdmin'>;
 
+/** What is behind the login. */
+export interface DashboardPages {
+  board: RequestHandler;
+  requests(guard: FormGuard, show: Show): RequestHandler;
+}
+
 /**
  * `/dashboard`: a login, by the dashboard's password or by the name and key of an API key of the scope
- * `admin`, and behind it `board`. With neither password nor such a key it is off.
+ * `admin`, and behind it `pages`. With neither password nor such a key it is off.
  */
 export function dashboardRouter(
   clock: RedisClock,
   settings: DashboardSettings,
   keys: ApiKeys,
-  board: RequestHandler,
+  pages: DashboardPages,
 ): Router {
   const router = Router();
   router.use(pageHeaders(), (_req, res, next) => {
     contextOf(res).securityHeaders = [];
     next();
   });
-  const show = (res: Response, status: number, html: string): void => {
-    respond(
-      res,
-      { status, contentType: HTML, body: html },
-      timingsOf({}, contextOf(res).received, clock.now()),
-    );
-  };
+  const answer = (res: Response, whole: Answer): void =>
+    respond(res, whole, timingsOf({}, contextOf(res).received, clock.now()));
+  const show: Show = (res, status, html) => answer(res, { status, contentType: HTML, body: html });
+  router.get(ICON_PATH.slice(DASHBOARD_PATH.length), (_req, res) =>
+    answer(res, { status: 200, contentType: 'image/svg+xml', body: ICON, headers: ICON_HEADERS }),
+  );
   if (settings.dashboardPassword === '' && !keys.hasScope('admin')) {
     router.use((_req, res) => show(res, 404, disabledPage()));
     return router;
@@ -92,7 +100,12 @@ export function dashboardRouter(
         );
     });
   }
-  router.use(board);
+  const guard: FormGuard = {
+    tokenOf: (req) => sessions.formToken(cookieOf(req)),
+    isRight: (req, token) => sessions.isFormToken(cookieOf(req), token),
+  };
+  router.use(REQUESTS_PATH.slice(DASHBOARD_PATH.length), pages.requests(guard, show));
+  router.use(pages.board);
   return router;
 }
 

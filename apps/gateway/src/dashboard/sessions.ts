@@ -50,6 +50,16 @@ export class Sessions {
     return this.#read(token) !== undefined;
   }
 
+  /** What a form of this session carries: a page of another port of this host can send its cookie, but not know this. */
+  formToken(token: string | undefined): string {
+    return this.#sign(`form ${token ?? ''}`);
+  }
+
+  isFormToken(token: string | undefined, given: string): boolean {
+    const [expected, held] = [Buffer.from(this.formToken(token)), Buffer.from(given)];
+    return held.byteLength === expected.byteLength && timingSafeEqual(held, expected);
+  }
+
   end(token: string | undefined): void {
     const session = this.#read(token);
     if (!session) return;
