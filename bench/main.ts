@@ -12,12 +12,13 @@ import { SCENARIOS } from './scenarios/index.js';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const DEFAULT_SECONDS = 10;
 const LEAST_ROUNDS = 3;
+const LEAST_LISTENERS = 10;
 const INTERRUPTED = 130;
 
 function usage(): string {
   const width = Math.max(...SCENARIOS.map(({ name }) => name.length));
   return [
-    'npm run bench -- SCENARIO [--seconds N | --minutes N] [--rounds N] [--json] [--with-peers] [--peers DIR]',
+    'npm run bench -- SCENARIO [--seconds N | --minutes N] [--rounds N] [--json] [--with-peers] [--peers DIR] [--listeners N]',
     '  --with-peers  also the no-op figures and sustained rates of the peers, in overhead and slo',
     '',
     ...SCENARIOS.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
@@ -32,6 +33,7 @@ async function main(): Promise<number> {
       minutes: { type: 'string' },
       rounds: { type: 'string', default: String(LEAST_ROUNDS) },
       json: { type: 'boolean', default: false },
+      listeners: { type: 'string' },
       'with-peers': { type: 'boolean', default: false },
       peers: { type: 'string', default: process.env.MILLRACE_PEERS || join(ROOT, '..', 'shared', 'peers') },
     },
@@ -49,9 +51,16 @@ async function main(): Promise<number> {
   if (!(Number.isInteger(rounds) && rounds >= LEAST_ROUNDS)) {
     throw new Error(`--rounds must be a whole number from ${LEAST_ROUNDS} up, not ${values.rounds}.`);
   }
+  const listeners = values.listeners === undefined ? undefined : Number(values.listeners);
+  if (listeners !== undefined && !(Number.isInteger(listeners) && listeners >= LEAST_LISTENERS)) {
+    throw new Error(
+      `--listeners must be a whole number from ${LEAST_LISTENERS} up, not ${values.listeners}.`,
+    );
+  }
   const options: BenchOptions = {
     seconds,
     rounds,
+    ...(listeners === undefined ? {} : { listeners }),
     peersDir: values.peers,
     withPeers: values['with-peers'],
     cacheDir: join(ROOT, 'bench', '.cache'),

@@ -11,6 +11,8 @@ export interface BenchOptions {
   /** Kept between runs: built models, sentences, what a search found. */
   cacheDir: string;
   outDir: string;
+  /** How many listen, where a scenario has listeners; absent: as many as it says. */
+  listeners?: number;
 }
 
 /** One measured load. */

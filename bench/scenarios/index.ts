@@ -17,6 +17,7 @@ import { rolling } from './rolling.js';
 import { servedVsRaw } from './served-vs-raw.js';
 import { slo } from './slo.js';
 import { soak } from './soak.js';
+import { sseListeners } from './sse-listeners.js';
 
 export const SCENARIOS: readonly Scenario[] = [
   servedVsRaw,
@@ -31,6 +32,7 @@ export const SCENARIOS: readonly Scenario[] = [
   slo,
   depth,
   connections,
+  sseListeners,
   idle,
   cold,
   prefetch,

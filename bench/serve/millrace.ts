@@ -11,6 +11,8 @@ export interface Served {
   redisUrl: string;
   /** Whose CPU a load tells of. */
   pids: Record<string, number>;
+  /** Ends it before the scenario does. */
+  stop(): Promise<void>;
 }
 
 /** Millrace as real processes: a Redis, a gateway and a worker, ended with the scenario. */
@@ -19,7 +21,12 @@ export async function serve(bench: Bench, options: ClusterOptions): Promise<Serv
     ...options,
     env: { MILLRACE_DATA_DIR: bench.dataDir, ...options.env },
   });
-  bench.own(() => cluster.stop());
+  let stopped: Promise<void> | undefined;
+  const stop = (): Promise<void> => {
+    stopped ??= cluster.stop();
+    return stopped;
+  };
+  bench.own(stop);
   const [gateway] = cluster.gateways;
   const [worker] = cluster.workers;
   if (!gateway || !worker) throw new Error('a cluster without processes');
@@ -29,6 +36,7 @@ export async function serve(bench: Bench, options: ClusterOptions): Promise<Serv
     workerUrl: worker.url,
     redisUrl: cluster.redis.url,
     pids: { gateway: gateway.pid, worker: worker.pid, redis: cluster.redis.pid },
+    stop,
   };
 }
 
