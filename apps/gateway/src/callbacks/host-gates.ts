@@ -1,4 +1,4 @@
-/** Lets at most so many callbacks to one host be under way at a time; the others wait for their turn. */
+/** Lets at most so many calls to one host, or of one name, be under way at a time; the others wait for their turn. */
 export class HostGates {
   readonly #most: number;
   readonly #hosts = new Map<string, { open: number; waiting: (() => void)[] }>();

@@ -2,10 +2,11 @@ import { randomBytes } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import { type Logger, MillraceError, type RedisClock, type Settings } from '@millrace/shared';
 import type { Redis } from 'ioredis';
+import { HostGates } from '../callbacks/host-gates.js';
 import { type FilePurpose, type FileRecord, namedFileId, newFileId } from './file-record.js';
 import { FileRecords, type ListedFiles } from './file-records.js';
 import { openFile } from './open-file.js';
-import { openFileStore, type StoreSettings } from './open-store.js';
+import { openFileStore, type StoreSettings, uploadsAtOnce } from './open-store.js';
 import { type ReceivedFile, receive } from './receive.js';
 import type { FileStore } from './store.js';
 import { FileSweeper } from './sweeper.js';
@@ -31,11 +32,13 @@ export class Files {
   readonly #records: FileRecords;
   readonly #parts: FilesParts;
   readonly #sweeper: FileSweeper;
+  readonly #uploads: HostGates;
 
   constructor(parts: FilesParts) {
     const { redis, clock, settings, logger } = parts;
     this.#parts = parts;
     this.store = openFileStore(settings);
+    this.#uploads = new HostGates(uploadsAtOnce(settings));
     this.#records = new FileRecords({ redis, clock, limits: settings });
     this.#sweeper = new FileSweeper({ redis, records: this.#records, store: this.store, logger });
   }
@@ -72,18 +75,7 @@ export class Files {
     content: AsyncIterable<Uint8Array>,
     idempotencyKey?: string,
   ): Promise<ReceivedFile> {
-    const parts = {
-      records: this.#records,
-      store: this.store,
-      maxFileBytes: this.#parts.settings.maxFileBytes,
-    };
-    if (idempotencyKey === undefined) {
-      const id = newFileId();
-      return await receive(parts, { id, owner, key: objectKey(id, '000000'), existing: undefined }, content);
-    }
-    const id = namedFileId(owner, idempotencyKey);
-    const key = objectKey(id, `000000-${randomBytes(8).toString('hex')}`);
-    return await receive(parts, { id, owner, key, existing: await this.#existing(id) }, content);
+    return await this.#uploads.pass('', () => this.#receive(owner, content, idempotencyKey));
   }
 
   /**
@@ -167,6 +159,25 @@ export class Files {
    */
   open(record: FileRecord, start?: number, end?: number): Readable {
     return openFile(this.store, record, start, end);
+  }
+
+  async #receive(
+    owner: string,
+    content: AsyncIterable<Uint8Array>,
+    idempotencyKey: string | undefined,
+  ): Promise<ReceivedFile> {
+    const parts = {
+      records: this.#records,
+      store: this.store,
+      maxFileBytes: this.#parts.settings.maxFileBytes,
+    };
+    if (idempotencyKey === undefined) {
+      const id = newFileId();
+      return await receive(parts, { id, owner, key: objectKey(id, '000000'), existing: undefined }, content);
+    }
+    const id = namedFileId(owner, idempotencyKey);
+    const key = objectKey(id, `000000-${randomBytes(8).toString('hex')}`);
+    return await receive(parts, { id, owner, key, existing: await this.#existing(id) }, content);
   }
 
   async #existing(id: string): Promise<FileRecord | undefined> {

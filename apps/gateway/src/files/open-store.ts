@@ -6,6 +6,9 @@ import type { FileStore } from './store.js';
 
 const S3 = /^s3:\/\/([^/]+)\/?(.*)$/;
 
+/** Of what is written to S3 some parts are held in memory, 15 MB at most: so many uploads at once are enough. */
+const S3_UPLOADS = 32;
+
 export type StoreSettings = Pick<Settings, 'filesUrl' | 's3Endpoint' | 'dataDir' | 'maxFileBytes'>;
 
 /** The storage that the settings name. Nothing is asked of it yet. */
@@ -19,4 +22,9 @@ export function openFileStore({ filesUrl, s3Endpoint, dataDir, maxFileBytes }: S
     endpoint: s3Endpoint,
     maxObjectBytes: maxFileBytes,
   });
+}
+
+/** Uploads that a gateway takes at once; others wait, and take nothing. */
+export function uploadsAtOnce({ filesUrl }: StoreSettings): number {
+  return S3.test(filesUrl) ? S3_UPLOADS : Number.POSITIVE_INFINITY;
 }

@@ -97,6 +97,29 @@ describe('files in S3', () => {
     await close();
   });
 
+  it('take back the parts of what breaks off', async () => {
+    const asked: string[] = [];
+    const { odd, close } = await beside((req, res) => {
+      asked.push(`${req.method} ${req.url?.replace(/^.*\?/, '')}`);
+      req.resume().on('end', () => {
+        if (req.method === 'DELETE') res.writeHead(204).end();
+        else if (req.method === 'PUT') res.writeHead(200, { etag: '"1"' }).end();
+        else {
+          res.writeHead(200, { 'content-type': 'application/xml' });
+          res.end('<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>');
+        }
+      });
+    });
+    async function* content(): AsyncGenerator<Uint8Array> {
+      yield Buffer.alloc(3 * PART_BYTES);
+      throw new Error('the client went away');
+    }
+    const fault = await odd.put('files/a', content()).catch((error: Error) => error.message);
+    expect(fault).to.equal('the client went away');
+    expect(asked.at(-1)).to.match(/^DELETE .*uploadId=u/);
+    await close();
+  });
+
   it('tell that the server has no room', async () => {
     const { odd, close } = await beside((req, res) => {
       req.resume().on('end', () => {

@@ -1,6 +1,5 @@
 import { Readable } from 'node:stream';
 import { MillraceError } from '@millrace/shared';
-import { HostGates as Gates } from '../callbacks/host-gates.js';
 import { type FileStore, Incoming, requireKey, type StoredObject } from './store.js';
 
 const MIB = 1024 * 1024;
@@ -9,8 +8,6 @@ const MOST_PARTS = 10_000;
 /** The least that a part may be, but for the last. It is held in memory until it is sent: so many of one object at once. */
 const PART_BYTES = 5 * MIB;
 const PARTS_AT_ONCE = 2;
-/** Objects that are written at once, so that their parts stay within some 250 MB; others wait, and take nothing. */
-const WRITTEN_AT_ONCE = 16;
 /** Objects that are removed at once: one by one, since not every server takes a list of them. */
 const REMOVED_AT_ONCE = 16;
 const CONNECT_MS = 5_000;
@@ -63,7 +60,6 @@ async function load(endpoint: string) {
 /** Objects in a bucket of S3, or of a server that speaks it. */
 export class S3Store implements FileStore {
   readonly #place: S3Place;
-  readonly #writing = new Gates(WRITTEN_AT_ONCE);
   #loaded: Promise<Loaded> | undefined;
 
   constructor(place: S3Place) {
@@ -73,7 +69,17 @@ export class S3Store implements FileStore {
   async put(key: string, content: AsyncIterable<Uint8Array>): Promise<number> {
     requireKey(key);
     const incoming = new Incoming(content);
-    return await this.#writing.pass('', () => this.#put(key, incoming));
+    const { maxObjectBytes } = this.#place;
+    return await this.#asking(async ({ Upload, client }) => {
+      const upload = new Upload({
+        client,
+        params: { ...this.#at(key), Body: Readable.from(incoming, { objectMode: false }) },
+        partSize: Math.max(PART_BYTES, Math.ceil(maxObjectBytes / MOST_PARTS)),
+        queueSize: PARTS_AT_ONCE,
+      });
+      await upload.done();
+      return incoming.bytes;
+    }, incoming);
   }
 
   async read(key: string, start = 0, end?: number): Promise<Readable> {
@@ -132,21 +138,8 @@ export class S3Store implements FileStore {
   }
 
   async close(): Promise<void> {
-    if (this.#loaded) (await this.#loaded).client.destroy();
-  }
-
-  async #put(key: string, incoming: Incoming): Promise<number> {
-    const { maxObjectBytes } = this.#place;
-    return await this.#asking(async ({ Upload, client }) => {
-      const upload = new Upload({
-        client,
-        params: { ...this.#at(key), Body: Readable.from(incoming, { objectMode: false }) },
-        partSize: Math.max(PART_BYTES, Math.ceil(maxObjectBytes / MOST_PARTS)),
-        queueSize: PARTS_AT_ONCE,
-      });
-      await upload.done();
-      return incoming.bytes;
-    }, incoming);
+    const loaded = await this.#loaded?.catch(() => undefined);
+    loaded?.client.destroy();
   }
 
   #at(key: string): { Bucket: string; Key: string } {

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { createGunzip, createInflate, createInflateRaw } from 'node:zlib';
 import { MillraceError } from '@millrace/shared';
 
-export type Coding = 'gzip' | 'deflate';
-export type Decoder = ReturnType<typeof createGunzip>;
+type Coding = 'gzip' | 'deflate';
+type Decoder = ReturnType<typeof createGunzip>;
 
 /** What `Content-Encoding` may name; brotli isn't here: its decoder keeps up to 16 MiB of the body a second time. */
 const CODINGS: Readonly<Record<string, Coding>> = { gzip: 'gzip', 'x-gzip': 'gzip', deflate: 'deflate' };
@@ -89,12 +89,12 @@ export function inflate(req: IncomingMessage, coding: Coding, maxBytes: number, 
 }
 
 /** `deflate` is zlib's format by RFC 9110; some clients send it bare, which the first byte tells. */
-export function newDecoder(coding: Coding, first: number | undefined): Decoder {
+function newDecoder(coding: Coding, first: number | undefined): Decoder {
   if (coding === 'gzip') return createGunzip();
   return first === undefined || (first & 0x0f) === ZLIB_METHOD ? createInflate() : createInflateRaw();
 }
 
-export function broken(coding: Coding): MillraceError {
+function broken(coding: Coding): MillraceError {
   return new MillraceError(
     'invalid_encoding',
     `The body is not valid ${coding}, which the header Content-Encoding says it is.`,

@@ -3,8 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import S3rver from '@20minutes/s3rver';
 
-/** The key pair that the server knows. */
-const CREDENTIALS = { AWS_ACCESS_KEY_ID: 'S3RVER', AWS_SECRET_ACCESS_KEY: 'S3RVER', AWS_REGION: 'us-east-1' };
+/** The key pair that the server knows, and quiet about what a later release of the client will need. */
+const ENVIRONMENT = {
+  AWS_ACCESS_KEY_ID: 'S3RVER',
+  AWS_SECRET_ACCESS_KEY: 'S3RVER',
+  AWS_REGION: 'us-east-1',
+  AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED: 'true',
+};
 
 /** A server that speaks S3, with its objects in a folder of its own. */
 export class S3Server {
@@ -44,8 +49,8 @@ export class S3Server {
 
 /** Sets the environment in which AWS's clients find the server's key pair. @returns what sets it back. */
 export function useCredentials(): () => void {
-  const before = Object.keys(CREDENTIALS).map((name) => [name, process.env[name]] as const);
-  Object.assign(process.env, CREDENTIALS);
+  const before = Object.keys(ENVIRONMENT).map((name) => [name, process.env[name]] as const);
+  Object.assign(process.env, ENVIRONMENT);
   return () => {
     for (const [name, value] of before) {
       if (value === undefined) delete process.env[name];

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
@@ -11,6 +11,7 @@ import { type Answer, get, Harness } from '../../test-support/harness.js';
 import { RawClient } from '../../test-support/raw-client.js';
 import { uniqueName, until } from '../../test-support/redis.js';
 import { RedisProxy } from '../../test-support/redis-proxy.js';
+import { S3Server, useCredentials } from '../../test-support/s3-server.js';
 import { mountSmallDisk } from '../../test-support/small-disk.js';
 import { listed } from '../../test-support/store-conformance.js';
 
@@ -159,6 +160,7 @@ describe('the door of files', () => {
       ['two files', PURPOSE + FILE + FILE + END, 'file', 'more than one'],
       ['a field that is none', PURPOSE + part('model', 'x') + FILE + END, 'model', 'not a field'],
       ['a field twice', PURPOSE + PURPOSE + FILE + END, 'purpose', 'twice'],
+      ['a name that is no text', PURPOSE + part('file', 'x', 'a\u0001b') + END, 'file', 'control'],
       ['a long name', PURPOSE + part('file', 'x', 'x'.repeat(256)) + END, 'file', '255'],
       ['a long field', part('purpose', 'x'.repeat(5000)) + FILE + END, 'purpose', 'longer'],
       [
@@ -501,6 +503,20 @@ describe('the door of files', () => {
       expect((await content(body.id, { range: 'bytes=0-0' })).status).to.equal(416);
     });
 
+    it('or breaks off, where some of them are lost, rather than seem whole', async () => {
+      const { body } = await send(PURPOSE + FILE + END);
+      await truncate(join(folder, 'files', 'files', body.id, '000000'), LINES.length / 2);
+      for (const accept of ['identity', 'gzip']) {
+        const outcome = await content(body.id, { 'accept-encoding': accept })
+          .then((answer) => answer.arrayBuffer())
+          .then(
+            () => 'whole',
+            () => 'broken off',
+          );
+        expect(outcome, accept).to.equal('broken off');
+      }
+    });
+
     it('or an error, where the storage has lost them', async () => {
       const { body } = await send(PURPOSE + FILE + END);
       await rm(join(folder, 'files', 'files', body.id), { recursive: true });
@@ -567,6 +583,39 @@ describe('the door of files', () => {
     } finally {
       takeAway();
     }
+  });
+
+  it('keeps files in S3 where it is told to, seen by every gateway', async () => {
+    const setBack = useCredentials();
+    const s3 = await S3Server.start();
+    harness.onRelease(async () => {
+      setBack();
+      await s3.stop();
+    });
+    const flags = {
+      apiKeys: [alice.entry],
+      filesUrl: `s3://${S3Server.BUCKET}/a/prefix/`,
+      s3Endpoint: s3.endpoint,
+    };
+    const [one, other] = await Promise.all([harness.gateway(flags), harness.gateway(flags)]);
+    const bytes = randomBytes(12 * MIB);
+    const form = new FormData();
+    form.set('file', new Blob([bytes]), 'random.bin');
+    form.set('purpose', 'batch');
+    const sent = await fetch(`${one.url}/v1/files`, { method: 'POST', headers: as(alice), body: form });
+    const { id } = (await sent.json()) as FileBody;
+    const url = `${other.url}/v1/files/${id}`;
+    const whole = await fetch(`${url}/content`, { headers: as(alice) });
+    expect(Buffer.from(await whole.arrayBuffer()).equals(bytes)).to.equal(true);
+    const range = await fetch(`${url}/content`, {
+      headers: { ...as(alice), range: 'bytes=6000000-6000009' },
+    });
+    expect(range.status).to.equal(206);
+    expect(Buffer.from(await range.arrayBuffer()).equals(bytes.subarray(6_000_000, 6_000_010))).to.equal(
+      true,
+    );
+    expect((await fetch(url, { method: 'DELETE', headers: as(alice) })).status).to.equal(200);
+    expect((await fetch(`${one.url}/v1/files/${id}/content`, { headers: as(alice) })).status).to.equal(404);
   });
 
   it('says 503 where the storage can’t be reached', async () => {

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import { Busboy, type BusboyHeaders, type BusboyInstance } from '@fastify/busboy';
 import { MillraceError } from '@millrace/shared';
-import { BodyPipe } from '../../http/body-pipe.js';
+import { pipeBody } from '../../http/body-pipe.js';
 import { quoted, shortened } from '../client-names.js';
 
 const KIB = 1024;
@@ -38,7 +38,7 @@ export async function readForm(
   take: (file: FormFile) => Promise<void>,
 ): Promise<FormFields> {
   const form = new FormReading(parserOf(req), take);
-  const pipe = new BodyPipe(req, form.parser, maxFileBytes + FORM_BYTES);
+  const pipe = pipeBody(req, form.parser, maxFileBytes + FORM_BYTES);
   try {
     await Promise.race([pipe.done, form.failed]);
     form.parser.end();

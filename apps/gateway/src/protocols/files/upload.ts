@@ -7,6 +7,7 @@ import { readBy } from '../read-by.js';
 import { type FormFields, type FormFile, readForm } from './form.js';
 import { MOST_FILENAME, uploadFieldsSchema } from './schema.js';
 
+const CONTROLS = /\p{Cc}/u;
 const KEY = /^[\x20-\x7e]{1,255}$/;
 
 export interface UploadParts {
@@ -58,6 +59,7 @@ function idempotencyKeyOf(req: Request): string | undefined {
 function nameOf({ field, filename }: FormFile): string {
   if (field !== 'file') throw invalid('The file must be in the field "file".', 'file');
   if (filename === '') throw invalid('file must have a filename.', 'file');
+  if (CONTROLS.test(filename)) throw invalid('The filename of file must have no control characters.', 'file');
   if (filename.length > MOST_FILENAME) {
     throw invalid(`The filename of file must have at most ${MOST_FILENAME} characters.`, 'file');
   }
