@@ -416,7 +416,7 @@ describe('batches', function () {
     }
   });
 
-  it('is held up while its output can not be written, says so, and then goes on', async () => {
+  it('is paused while its output can not be written, says why, and then goes on', async () => {
     hold();
     const { body } = await make({ input_file_id: await upload(many(200)) });
     await until(async () => (await read(body.id)).status === 'in_progress');
@@ -427,7 +427,7 @@ describe('batches', function () {
     letGo();
     await until(async () => (await read(body.id)).errors !== null);
     const heldUp = await read(body.id);
-    expect(heldUp.status).to.equal('in_progress');
+    expect(heldUp.status).to.equal('paused');
     expect(heldUp.errors?.data[0]?.code).to.equal('storage_unavailable');
     await rm(inTheWay);
     await turn(body.id, 'resume');

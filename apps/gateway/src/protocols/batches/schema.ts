@@ -80,7 +80,11 @@ export const batchSchema = z
       .describe('Why it failed, or what holds it up for now.'),
     input_file_id: z.string(),
     completion_window: z.string(),
-    status: z.enum(BATCH_STATES),
+    status: z
+      .enum(BATCH_STATES)
+      .describe(
+        '`paused`: by its owner, or, where `errors` says why, until its output can be written again.',
+      ),
     output_file_id: z.string().nullable().describe('Once it has ended: the lines that were answered.'),
     error_file_id: z.string().nullable().describe('Once it has ended: the lines that failed.'),
     created_at: z.int(),
