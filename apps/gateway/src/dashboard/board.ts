@@ -1,7 +1,7 @@
 import { createBullBoard } from '@bull-board/api';
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { ExpressAdapter } from '@bull-board/express';
-import { CALLBACKS_QUEUE } from '@millrace/shared';
+import { BATCHES_QUEUE, CALLBACKS_QUEUE } from '@millrace/shared';
 import type { RequestHandler } from 'express';
 import type { JobProducer } from '../inference/job-producer.js';
 import type { ModelDirectory } from '../inference/model-directory.js';
@@ -36,6 +36,9 @@ export function queueBoard(
     const options = { readOnlyMode, displayName: 'callbacks' };
     board.addQueue(new BullMQAdapter(producer.queue(CALLBACKS_QUEUE), options));
   }
+  // Batches are turned at their own addresses: a job removed here would only be added again.
+  const batches = producer.queue(BATCHES_QUEUE);
+  board.addQueue(new BullMQAdapter(batches, { readOnlyMode: true, displayName: 'batches' }));
   const shown = new Set<string>();
   const handle = server.getRouter();
   handle.disable('x-powered-by');
