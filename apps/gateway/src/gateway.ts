@@ -234,7 +234,7 @@ async function start(
       events,
       predictedWaitMs: (record, ahead) => admission.predictedWaitMs(record.queue, record, ahead),
     },
-    { ...kept, files, maxFileBytes: settings.maxFileBytes },
+    { ...kept, ...settings, files },
     { ...kept, batches, bodies, settings, keyedToInfer: authenticate(keys, () => ['infer']) },
   );
   const metricsOpen = isLoopback(settings.host);

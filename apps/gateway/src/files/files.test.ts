@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { buffer, text } from 'node:stream/consumers';
 import { createLogger, loadSettings, RedisClock, type SettingFlags } from '@millrace/shared';
 import { expect } from 'chai';
@@ -10,6 +11,8 @@ import { testRedis, uniqueName } from '../test-support/redis.js';
 import { codeOf, listed, pieces } from '../test-support/store-conformance.js';
 import { type FileRecord, newFileId } from './file-record.js';
 import { Files } from './files.js';
+import { openFile } from './open-file.js';
+import type { FileStore } from './store.js';
 
 const MIB = 1024 * 1024;
 const HOUR_MS = 3600_000;
@@ -143,6 +146,19 @@ describe('files', () => {
     stream.destroy();
     await new Promise((resolve) => stream.once('close', resolve));
     expect(stream.readableLength).to.be.below(MIB);
+  });
+
+  it('let go of a storage that sends nothing when their reader goes', async () => {
+    const record = await create(owner(), 'abc');
+    const silent = new Readable({ read: () => undefined });
+    const store = { ...files.store, read: () => Promise.resolve(silent) } as unknown as FileStore;
+    const stream = openFile(store, record);
+    const asked = new Promise((resolve) => setImmediate(resolve));
+    stream.read();
+    await asked;
+    stream.destroy();
+    await new Promise((resolve) => stream.once('close', resolve));
+    expect(silent.destroyed).to.equal(true);
   });
 
   describe('have limits:', () => {

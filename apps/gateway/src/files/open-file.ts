@@ -9,10 +9,23 @@ const AHEAD_BYTES = 64 * KIB;
 
 /** Bytes [start, end) of a file, read one object after another as the reader asks. */
 export function openFile(store: FileStore, record: FileRecord, start = 0, end = record.bytes): Readable {
-  return Readable.from(bytesOf(store, record, start, end), {
+  const reading: Reading = {};
+  const stream = Readable.from(bytesOf(store, record, start, end, reading), {
     objectMode: false,
     highWaterMark: AHEAD_BYTES,
   });
+  // By itself it would wait for the next bytes of an object before it lets go: a storage may never send them.
+  const destroy = stream._destroy.bind(stream);
+  stream._destroy = (error, done) => {
+    reading.object?.destroy();
+    destroy(error, done);
+  };
+  return stream;
+}
+
+interface Reading {
+  /** What is being read now. */
+  object?: Readable;
 }
 
 async function* bytesOf(
@@ -20,6 +33,7 @@ async function* bytesOf(
   { id, segments }: FileRecord,
   start: number,
   end: number,
+  reading: Reading,
 ): AsyncGenerator<Buffer> {
   let at = 0;
   for (const { key, bytes } of segments) {
@@ -29,6 +43,7 @@ async function* bytesOf(
     if (from >= to) continue;
     let left = to - from;
     const object = await store.read(key, from, to);
+    reading.object = object;
     try {
       for await (const chunk of object) {
         left -= (chunk as Buffer).byteLength;

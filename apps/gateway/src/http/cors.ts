@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { RequestHandler } from 'express';
 import { contextOf } from './context.js';
 import { respondNothing } from './respond.js';
@@ -16,6 +17,9 @@ const EXPOSED = [
   'Location',
   'Preference-Applied',
   'ETag',
+  'Accept-Ranges',
+  'Content-Range',
+  'Content-Disposition',
   'Allow',
   'Accept-Encoding',
 ].join(', ');
@@ -66,4 +70,16 @@ export function cors(origins: readonly string[], closed: string): RequestHandler
       String(MAX_AGE_SECONDS),
     ]);
   };
+}
+
+/**
+ * Whether a page may have a form sent here: of no other origin than those whose scripts may ask. A browser sends a form
+ * anywhere without asking first, so where no keys are asked for, any page that somebody opens could send one.
+ */
+export function maySendForm(
+  { origin, host }: Pick<IncomingHttpHeaders, 'origin' | 'host'>,
+  allowed: readonly string[],
+): boolean {
+  if (origin === undefined || allowed.includes(ANY) || allowed.includes(origin)) return true;
+  return URL.canParse(origin) && new URL(origin).host === host;
 }

@@ -108,6 +108,7 @@ export const filesApi: DoorApi = {
       errors: [
         'invalid_input',
         'invalid_encoding',
+        'forbidden',
         'request_timeout',
         'body_too_large',
         'unsupported_media_type',

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
 import { makeApiKey } from '../../admission/api-keys.js';
@@ -13,7 +14,7 @@ import { uniqueName, until } from '../../test-support/redis.js';
 import { RedisProxy } from '../../test-support/redis-proxy.js';
 import { S3Server, useCredentials } from '../../test-support/s3-server.js';
 import { mountSmallDisk } from '../../test-support/small-disk.js';
-import { listed } from '../../test-support/store-conformance.js';
+import { listed, pieces } from '../../test-support/store-conformance.js';
 
 const MIB = 1024 * 1024;
 const BOUNDARY = 'a-boundary-of-tests';
@@ -227,11 +228,18 @@ describe('the door of files', () => {
         Buffer.alloc(16 * MIB + 1),
         Buffer.from(`\r\n${END}`),
       ]);
-      for (const padding of [0, MIB]) {
+      for (const padding of [0, 32 * MIB]) {
         const body = Buffer.concat([large, Buffer.alloc(padding)]);
-        const { status, body: answer } = await send(body);
-        expect(status).to.equal(413);
-        expect(answer.error).to.include({ code: 'body_too_large' });
+        for (const unannounced of [undefined, Readable.from(pieces(body))]) {
+          const response = await fetch(`${gateway.url}/v1/files`, {
+            method: 'POST',
+            headers: { ...FORM, ...as(alice) },
+            body: (unannounced ?? body) as unknown as string,
+            ...(unannounced ? { duplex: 'half' } : {}),
+          });
+          expect(response.status).to.equal(413);
+          expect(await response.json()).to.have.nested.property('error.code', 'body_too_large');
+        }
       }
       // Bytes that say nothing, inflated to more than may come.
       const bomb = gzipSync(Buffer.concat([large, Buffer.alloc(64 * MIB)]));
@@ -344,6 +352,21 @@ describe('the door of files', () => {
     const strict = await harness.gateway({ apiKeys: [carol.entry] });
     expect((await send(PURPOSE + FILE + END, as(carol), strict)).status).to.equal(403);
     expect((await fetch(`${strict.url}/v1/files`)).status).to.equal(401);
+  });
+
+  it('takes a form from no page but its own and those that may ask', async () => {
+    const friend = 'https://app.example.com';
+    const own = await harness.gateway({ filesUrl: join(folder, 'pages'), corsOrigins: friend });
+    for (const [origin, status] of [
+      [friend, 200],
+      [own.url, 200],
+      ['https://evil.example.com', 403],
+      ['null', 403],
+    ] as const) {
+      const answer = await send(PURPOSE + FILE + END, { authorization: '', origin }, own);
+      expect(answer.status, origin).to.equal(status);
+    }
+    expect(await stored('pages')).to.equal(2);
   });
 
   it('lists by purpose, page and order', async () => {

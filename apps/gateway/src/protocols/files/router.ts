@@ -19,6 +19,8 @@ export interface FilesDoorParts {
   keyed: RequestHandler;
   files: Files;
   maxFileBytes: number;
+  /** Whose pages may send forms, beside our own. */
+  corsOrigins: readonly string[];
   /** Whether Redis answers. */
   isReady(): boolean;
 }

@@ -3,6 +3,7 @@ import type { Request } from 'express';
 import type { FileRecord } from '../../files/file-record.js';
 import type { Files } from '../../files/files.js';
 import type { ReceivedFile } from '../../files/receive.js';
+import { maySendForm } from '../../http/cors.js';
 import { readBy } from '../read-by.js';
 import { type FormFields, type FormFile, readForm } from './form.js';
 import { MOST_FILENAME, uploadFieldsSchema } from './schema.js';
@@ -14,14 +15,21 @@ export interface UploadParts {
   files: Files;
   clock: RedisClock;
   maxFileBytes: number;
+  /** Whose pages may send forms, beside our own. */
+  corsOrigins: readonly string[];
 }
 
 /**
  * Reads an upload and stores its file as it comes.
- * @throws MillraceError as `readForm`, `Files.receive` and `Files.keep` do: then nothing is left behind.
+ * @throws MillraceError `forbidden`, and as `readForm`, `Files.receive` and `Files.keep` do: then nothing is left behind.
  */
 export async function upload(parts: UploadParts, req: Request, owner: string): Promise<FileRecord> {
-  const { files, clock, maxFileBytes } = parts;
+  const { files, clock, maxFileBytes, corsOrigins } = parts;
+  if (!maySendForm(req.headers, corsOrigins)) {
+    throw new MillraceError('forbidden', 'Pages of this origin may not send files here.', {
+      field: 'Origin',
+    });
+  }
   const key = idempotencyKeyOf(req);
   let received: ReceivedFile | undefined;
   let filename = '';
