@@ -32,6 +32,8 @@ export interface RunOptions {
   program?: string;
   cwd?: string;
   env?: Record<string, string>;
+  /** What is piped into it; absent: nothing. */
+  input?: string;
 }
 
 /** Starts processes and makes sure that none of them outlives a test. */
@@ -45,15 +47,24 @@ export class MillraceRunner {
     return folder;
   }
 
-  run({ args, byNpm = false, program = MAIN, cwd = ROOT, env = {} }: RunOptions): MillraceProcess {
+  run({
+    args,
+    byNpm = false,
+    program = MAIN,
+    cwd = ROOT,
+    env = {},
+    input = '',
+  }: RunOptions): MillraceProcess {
     const [command, ...first] = byNpm ? ['npm', 'start', '--'] : [process.execPath, program];
     const child = spawn(command ?? '', [...first, ...args], {
       cwd,
       env: { ...withoutSettings(process.env), ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['pipe', 'pipe', 'pipe'],
       // A process group of its own, so that a whole group can be signalled without the tests.
       detached: true,
     });
+    // Whoever reads nothing may have ended before.
+    child.stdin.on('error', () => undefined).end(input);
     const pid = child.pid ?? 0;
     let output = '';
     let over = false;

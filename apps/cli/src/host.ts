@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import type { FromChild } from './messages.js';
 
 /**
@@ -14,6 +15,8 @@ export interface Host {
   readonly isTerminal: boolean;
   /** A line for the person or script that asked: stdout. */
   say(line: string): void;
+  /** What is piped into the process. */
+  stdin(): Readable;
   readonly stop: StopSignal;
   /** Ends the process by SIGKILL: what exit() would turn into an abort in the middle of a run. */
   killSelf(): Promise<never>;

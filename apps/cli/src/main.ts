@@ -71,6 +71,7 @@ const host: Host = {
   pid: process.pid,
   isTerminal: process.stdout.isTTY === true,
   say: (line) => void process.stdout.write(`${line}\n`),
+  stdin: () => process.stdin,
   stop: { asked: asked.signal, forced: forced.signal },
   killSelf: () => {
     killSelf();

@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { SETTINGS, StartupError } from '@millrace/shared';
 import { expect } from 'chai';
 import type { Command } from 'commander';
@@ -26,6 +27,7 @@ describe('the command line', () => {
       pid: 1,
       isTerminal: false,
       say: (line) => said.push(line),
+      stdin: () => Readable.from([]),
       stop: { asked: never, forced: never },
       killSelf: () => Promise.reject(new Error('no process to end')),
       parent: undefined,

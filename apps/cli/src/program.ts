@@ -1,5 +1,6 @@
 import { DEFAULT_SCOPES, KEY_SCOPES, type Settings } from '@millrace/shared';
 import { Command } from 'commander';
+import { type BatchOptions, batchCommand, ENDPOINT, WINDOW } from './commands/batch.js';
 import { compareCommand } from './commands/compare.js';
 import { runGateway } from './commands/gateway.js';
 import { makeKey } from './commands/keys.js';
@@ -89,6 +90,33 @@ export function buildProgram(host: Host, exitWith: (code: number) => void): Comm
     .description('Load a server; started by `millrace tune`.')
     .action(async (spec: string) => exitWith(await loadCommand(spec, host)));
 
+  program
+    .command('batch [FILE]')
+    .description(
+      'Run a file of requests at a server: send it, wait, and fetch the answers. FILE has a request a line ' +
+        '(JSON Lines, plain or in gzip); - is standard input. Ctrl-C leaves it running there.',
+    )
+    .version(host.version, VERSION_FLAGS)
+    .option('--url <URL>', 'The server. [MILLRACE_URL; default: where `millrace up` serves]')
+    .option('--api-key <KEY>', 'An API key of the scopes infer and jobs. [MILLRACE_API_KEY]')
+    .option('--endpoint <PATH>', `The address of lines that name none. [default: ${ENDPOINT}]`)
+    .option(
+      '--window <TIME>',
+      `How long it may take, such as 90m, 24h or 7d; what is left then is not run. [default: ${WINDOW}]`,
+    )
+    .option('--out <FILE>', 'Where answers go. [default: beside FILE, as .out.jsonl]')
+    .option('--errors <FILE>', 'Where lines that failed go, if any. [default: beside FILE, as .errors.jsonl]')
+    .option('--resume <ID>', 'Come back to a batch that was left; FILE then only names the results.')
+    .option('--pause <ID>', 'Hold a batch until it is resumed.')
+    .option('--cancel <ID>', 'Take a batch back; what was answered by then is fetched by --resume.')
+    .option('--delete', 'Delete its files at the server once the results are here.')
+    .addHelpText(
+      'after',
+      '\nIt ends with 0 when all lines were answered, 2 when some failed, and 1 otherwise.',
+    )
+    .action(async (file: string | undefined, options: BatchOptions) =>
+      exitWith(await batchCommand(file, options, host)),
+    );
   program
     .command('keys <NAME>')
     .description('Make an API key: prints it once, and its entry for MILLRACE_API_KEYS.')

@@ -1,7 +1,9 @@
+import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import type { Host, Parent } from './host.js';
 import type { FromChild } from './messages.js';
-import { fitted, openProgress } from './progress.js';
+import { openProgress } from './progress.js';
+import { fitted } from './steps.js';
 
 function hostWith(say: (line: string) => void, parent?: Parent): Host {
   const never = new AbortController().signal;
@@ -12,6 +14,7 @@ function hostWith(say: (line: string) => void, parent?: Parent): Host {
     pid: 1,
     isTerminal: false,
     say,
+    stdin: () => Readable.from([]),
     stop: { asked: never, forced: never },
     killSelf: () => Promise.reject(new Error('no process to end')),
     parent,

@@ -1,6 +1,7 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import type { Host } from '../host.js';
 import { buildProgram } from '../program.js';
@@ -30,6 +31,7 @@ describe('millrace profile and tune', function () {
       pid: process.pid,
       isTerminal: false,
       say: (line) => said.push(line),
+      stdin: () => Readable.from([]),
       stop: { asked: stop.signal, forced: new AbortController().signal },
       killSelf: () => Promise.reject(new Error('no process to end')),
       parent: undefined,

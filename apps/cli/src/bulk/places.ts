@@ -1,0 +1,69 @@
+import { basename } from 'node:path';
+import { StartupError } from '@millrace/shared';
+
+/** Standard input, as a FILE. */
+export const STDIN = '-';
+
+/** What was said of where things are and go. */
+export interface PlacesSaid {
+  /** The input, or what results are named after; absent where only a batch is named. */
+  file?: string | undefined;
+  out?: string | undefined;
+  errors?: string | undefined;
+}
+
+/** Where the results of a batch go. */
+export interface Places {
+  out: string;
+  errors: string;
+}
+
+/** Ends of names that results do without. */
+const ENDS = /(\.(jsonl|ndjson|json))?(\.gz)?$/i;
+
+/**
+ * The places for results: beside the input, or named after the batch in the folder that one is in.
+ * @throws StartupError where two files would be one.
+ */
+export function placesOf({ file, out, errors }: PlacesSaid, batchId: string): Places {
+  const base = file === undefined || file === STDIN ? batchId : file.replace(ENDS, '');
+  const places = { out: out ?? `${base}.out.jsonl`, errors: errors ?? `${base}.errors.jsonl` };
+  if (places.out === places.errors || places.out === file || places.errors === file) {
+    throw new StartupError(
+      'The input, the answers and the errors must be three files.',
+      'Name others by --out and --errors.',
+    );
+  }
+  return places;
+}
+
+/** What a file is called at the server. */
+export function nameOf(file: string): string {
+  return file === STDIN ? 'stdin.jsonl' : basename(file);
+}
+
+/** The command that comes back to a batch, to paste into a shell. */
+export function comeBack(
+  batchId: string,
+  { file, ...flags }: PlacesSaid & { url?: string | undefined },
+): string {
+  const named = file === undefined || file === STDIN ? [] : [file];
+  return commandOf(named, { resume: batchId, ...flags });
+}
+
+/** The command that cancels a batch. */
+export function takeBack(batchId: string, { url }: { url?: string | undefined }): string {
+  return commandOf([], { cancel: batchId, url });
+}
+
+function commandOf(named: string[], flags: Record<string, string | undefined>): string {
+  const words = ['millrace', 'batch', ...named];
+  for (const [flag, value] of Object.entries(flags)) {
+    if (value !== undefined) words.push(`--${flag}`, value);
+  }
+  return words.map(quoted).join(' ');
+}
+
+function quoted(word: string): string {
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
