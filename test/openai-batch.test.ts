@@ -111,7 +111,7 @@ describe("OpenAI's client with files and batches", function () {
       expect((await client.batches.cancel(id)).status).to.be.oneOf(['cancelling', 'cancelled']);
       const batch = await end(id);
       expect(batch.status).to.equal('cancelled');
-      expect(batch.request_counts).to.deep.equal({ total: 1, completed: 0, failed: 0 });
+      expect(batch.request_counts).to.include({ completed: 0, failed: 0 });
     } finally {
       worker?.kill('SIGCONT');
     }

@@ -81,15 +81,16 @@ function pass(
   after: number | undefined,
   cut: () => void,
 ): void {
-  let passed = 0;
+  let left = after ?? Number.POSITIVE_INFINITY;
+  const cutSoon = (): void => {
+    from.removeAllListeners('data').pause();
+    // What was written is on its way first.
+    setImmediate(cut);
+  };
   from.on('data', (chunk: Buffer) => {
-    passed += chunk.byteLength;
-    if (after === undefined || passed < after) write(chunk);
-    else {
-      write(chunk.subarray(0, chunk.byteLength - (passed - after)));
-      // What was written is on its way first.
-      setImmediate(cut);
-    }
+    write(chunk.subarray(0, Math.min(left, chunk.byteLength)));
+    left -= chunk.byteLength;
+    if (left <= 0) cutSoon();
   });
-  if (after === 0) setImmediate(cut);
+  if (after === 0) cutSoon();
 }
