@@ -45,10 +45,9 @@ export async function collect(
   batch: Batch,
   parts: Collecting,
 ): Promise<{ said: string[]; exitCode: number }> {
-  const { id, status, errors, output_file_id, error_file_id, request_counts } = batch;
-  const { total, completed, failed } = request_counts;
-  if (status === 'failed') {
-    const why = errors?.data.map(({ message }) => message).join(' ') || 'The server does not say why.';
+  const { id, status, errors, output_file_id, error_file_id } = batch;
+  const why = errors?.data.map(({ message }) => message).join(' ') ?? '';
+  if (status === 'failed' && output_file_id === null && error_file_id === null) {
     throw new StartupError(`Batch ${id} failed: ${why}`, 'Nothing of it was run.');
   }
   const { out, errors: errorsPath } = parts.places;
@@ -58,17 +57,26 @@ export async function collect(
   if (error_file_id === null) await rm(errorsPath, { force: true });
   else await fetchTo(error_file_id, errorsPath, parts);
 
+  const said = await saidOf(batch, parts.places);
+  if (status === 'failed') throw new StartupError(`Batch ${id} failed: ${why}`, `${said.join('. ')}.`);
+  if (status === 'cancelled') throw new StartupError(`Batch ${id} was cancelled.`, `${said.join('. ')}.`);
+  return { said, exitCode: batch.request_counts.failed > 0 ? SOME_FAILED : ALL_ANSWERED };
+}
+
+/** How many lines were answered and where they are, a sentence a line. */
+async function saidOf(
+  { status, completion_window, request_counts, error_file_id }: Batch,
+  { out, errors }: Places,
+): Promise<string[]> {
+  const { total, completed, failed } = request_counts;
   const said = [`${countText(completed)} of ${countText(total)} lines answered: ${out}`];
-  if (failed > 0) {
-    said.push(`${countText(failed)} failed: ${errorsPath}`);
-    const first = await firstFault(errorsPath);
+  if (error_file_id !== null) {
+    said.push(`${countText(failed)} failed: ${errors}`);
+    const first = await firstFault(errors);
     if (first !== undefined) said.push(`The first is ${first}`);
   }
-  if (status === 'expired') said.push(`Its time of ${batch.completion_window} ended before all was run.`);
-  if (status === 'cancelled') {
-    throw new StartupError(`Batch ${id} was cancelled. ${said.join('. ')}.`, 'The rest was not run.');
-  }
-  return { said, exitCode: failed > 0 ? SOME_FAILED : ALL_ANSWERED };
+  if (status === 'expired') said.push(`Its time of ${completion_window} ended before all was run`);
+  return said;
 }
 
 async function fetchTo(fileId: string, path: string, { server, patience, show }: Collecting): Promise<void> {

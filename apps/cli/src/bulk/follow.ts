@@ -27,9 +27,13 @@ export async function follow(
   const rate = new Rate();
   for (let wait = FIRST_POLL_MS; ; wait = Math.min(POLL_MS, wait * 2)) {
     const batch = await patience.with(() => server.batch(id));
-    if (ENDED.has(batch.status)) return batch;
     const { completed, failed } = batch.request_counts;
     rate.add(performance.now(), completed + failed);
+    if (ENDED.has(batch.status)) {
+      // So that a bar is left standing as far as the batch came.
+      if (completed + failed > 0) show({ ...stepOf(batch, undefined), label: LABELS.in_progress ?? '' });
+      return batch;
+    }
     show(stepOf(batch, rate.perSecond));
     await sleep(wait, undefined, { signal });
   }

@@ -21,6 +21,12 @@ export interface Places {
 /** Ends of names that results do without. */
 const ENDS = /(\.(jsonl|ndjson|json))?(\.gz)?$/i;
 
+/** Ids are names of files too. @throws StartupError for what can't be one. */
+export function requireBatchId(id: string): void {
+  if (/^\w+$/.test(id)) return;
+  throw new StartupError(`${JSON.stringify(id)} is not the id of a batch.`, 'Ids begin with "batch_".');
+}
+
 /**
  * The places for results: beside the input, or named after the batch in the folder that one is in.
  * @throws StartupError where two files would be one.

@@ -7,7 +7,7 @@ import { follow } from '../bulk/follow.js';
 import { Http } from '../bulk/http.js';
 import { withInput } from '../bulk/input.js';
 import { Patience } from '../bulk/patience.js';
-import { comeBack, type PlacesSaid, placesOf, takeBack } from '../bulk/places.js';
+import { comeBack, type PlacesSaid, placesOf, requireBatchId, takeBack } from '../bulk/places.js';
 import { BulkServer, type Turn } from '../bulk/server.js';
 import { serverUrl } from '../bulk/server-url.js';
 import { bytesText } from '../bulk/texts.js';
@@ -45,9 +45,11 @@ export async function batchCommand(
   host: Host,
 ): Promise<number> {
   const { resume, pause, cancel } = options;
-  if ([resume, pause, cancel].filter((id) => id !== undefined).length > 1) {
+  const ids = [resume, pause, cancel].filter((id) => id !== undefined);
+  if (ids.length > 1) {
     throw new StartupError('--resume, --pause and --cancel do not go together.', 'Use one of them.');
   }
+  for (const id of ids) requireBatchId(id);
   const run = new BatchCommand(file, options, host);
   if (cancel !== undefined) return await run.turn('cancel', cancel);
   if (pause !== undefined) return await run.turn('pause', pause);
