@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
+import { MillraceApiError, MillraceClient } from '@millrace/client';
 import { expect } from 'chai';
 import { type AnsweredLine, StreamClient } from '#gateway/test-support/stream-client.js';
 import { predict, until } from './support/client.js';
@@ -95,5 +96,89 @@ describe('streams of lines, with real processes', () => {
       Array.from({ length: client.lines.length }, (_, i) => i + 1),
     );
     expect(client.lines.every(({ outputs }) => outputs !== undefined)).to.equal(true);
+  });
+
+  describe('from the client', () => {
+    let client: MillraceClient;
+    before(() => {
+      client = new MillraceClient({ baseUrl: cluster.url });
+    });
+
+    async function* texts(count: number) {
+      for (let i = 1; i <= count; i++) yield i === 3 ? '' : `A sentence, number ${i}.`;
+    }
+
+    it('are answered as they come, each with its output or its error', async () => {
+      for (const order of ['input', 'finished'] as const) {
+        const numbers: number[] = [];
+        for await (const answer of client.predictStream(MINILM, texts(50), { order })) {
+          numbers.push(answer.line);
+          if (answer.error) {
+            expect(answer.line).to.equal(3);
+            expect(answer.error).to.be.instanceOf(MillraceApiError);
+            expect(answer.error).to.include({ status: 400, code: 'invalid_input', field: 'inputs' });
+          } else {
+            expect(answer.outputs[0]).to.have.length(384);
+          }
+        }
+        if (order === 'finished') numbers.sort((a, b) => a - b);
+        expect(numbers).to.deep.equal(Array.from({ length: 50 }, (_, i) => i + 1));
+      }
+    });
+
+    it('are answered before more is sent', async () => {
+      let sent = 0;
+      let answered = 0;
+      async function* oneByOne() {
+        for (; sent < 5; sent++) {
+          await until(() => answered === sent);
+          yield { int64: [sent] };
+        }
+      }
+      for await (const { line } of client.predictStream('identity', oneByOne())) {
+        expect(line).to.equal(sent);
+        answered += 1;
+      }
+      expect(answered).to.equal(5);
+    });
+
+    it('take no more of their inputs than they get answers for', async () => {
+      let taken = 0;
+      function* endless() {
+        for (;;) {
+          taken += 1;
+          yield { bytes: ['x'.repeat(100_000)] };
+        }
+      }
+      for await (const { line } of client.predictStream('identity', endless())) {
+        if (line === 20) break;
+      }
+      const before = taken;
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      expect(taken).to.equal(before).and.below(1000);
+    });
+
+    it('fail as a whole for what is wrong with the whole, and with what their inputs fail with', async () => {
+      const failure = async (answers: AsyncIterable<unknown>): Promise<unknown> => {
+        try {
+          for await (const _ of answers);
+        } catch (error) {
+          return error;
+        }
+        return undefined;
+      };
+      expect(await failure(client.predictStream('nobody', ['a']))).to.include({ code: 'model_not_found' });
+      const own = new Error('my own');
+      async function* failing() {
+        yield 'a';
+        throw own;
+      }
+      expect(await failure(client.predictStream(MINILM, failing()))).to.equal(own);
+      const controller = new AbortController();
+      const stream = client.predictStream(MINILM, texts(1000), { signal: controller.signal });
+      await stream.next();
+      controller.abort(own);
+      expect(await failure(stream)).to.equal(own);
+    });
   });
 });

@@ -1,7 +1,7 @@
 import { type ApiErrorDetails, type ItemError, MillraceApiError } from './errors.js';
 import { retryAfterMs } from './retry.js';
 
-type JsonObject = Record<string, unknown>;
+export type JsonObject = Record<string, unknown>;
 
 /**
  * The error of an answer, from whichever door: problem details (RFC 9457) of the native one, `{error: {message,
@@ -22,6 +22,18 @@ export function apiErrorOf(response: Response, body: ArrayBuffer, epochMs: numbe
       retryAfterMs: retryAfterMs(headers, epochMs),
     },
   );
+}
+
+/** The error of one line of a stream: the problem details that it would have been answered with alone. */
+export function errorOfProblem(said: JsonObject): MillraceApiError {
+  const { message, ...details } = read(said);
+  const status = typeof said.status === 'number' ? said.status : 0;
+  const requestId = text(said.requestId);
+  return new MillraceApiError(message ?? `The line was answered ${status}.`, {
+    ...details,
+    status,
+    requestId,
+  });
 }
 
 type Read = { message: string | undefined } & Omit<ApiErrorDetails, 'status'>;

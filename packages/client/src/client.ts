@@ -14,8 +14,10 @@ import type {
   InferOptions,
   MillraceClientOptions,
   PredictOptions,
+  PredictStreamOptions,
   RunOptions,
 } from './options.js';
+import { LinesBody, readLine, type StreamedOf } from './stream.js';
 import type { Tensor } from './tensors.js';
 import { type Call, type CallLimits, type HttpAnswer, Transport } from './transport.js';
 import { embeddingsOf, jsonOf, modelPath, newKey } from './wire.js';
@@ -24,6 +26,7 @@ const TIMEOUT_MS = 60_000;
 const RETRIES = 2;
 const MAX_TIMER_MS = 2 ** 31 - 1;
 const JSON_TYPE = 'application/json';
+const LINES_TYPE = 'application/x-ndjson';
 
 /**
  * A client of one Millrace gateway, for Node.js 20 or newer and browsers. It holds no connection of its own and
@@ -68,6 +71,35 @@ export class MillraceClient {
       await this.#post(path, body, JSON_TYPE, options),
     );
     return { ...answer, truncated: answer.truncated ?? [], errors: answer.errors ?? [] };
+  }
+
+  /**
+   * Runs a model on inputs as they come, each as `predict` would, over one request: the next is taken from `inputs`
+   * when the server has room for it, and answers come while more is sent. An input that fails is answered with its
+   * `error`, and the others go on. Whoever stops reading gives the rest up. For Node.js: browsers send no bodies
+   * that go on, or over HTTP/2 alone.
+   */
+  async *predictStream<const Inputs extends PredictInputs, const Partial extends boolean = false>(
+    model: string,
+    inputs: AsyncIterable<Inputs> | Iterable<Inputs>,
+    options: PredictStreamOptions<Partial> = {},
+  ): AsyncGenerator<StreamedOf<Inputs, Partial>, void, undefined> {
+    const { version, order, signal } = options;
+    const url = `${this.#base}/v1/models/${modelPath(model, version)}/predict`;
+    const headers = this.#headers(options);
+    headers.set('content-type', LINES_TYPE);
+    const body = new LinesBody(inputs, options);
+    const call = { url: order === undefined ? url : `${url}?order=${order}`, headers, body: body.stream };
+    try {
+      for await (const line of this.#transport.exchange(call, signal)) {
+        yield readLine(line) as StreamedOf<Inputs, Partial>;
+      }
+    } catch (error) {
+      // What the inputs have failed with says more than the connection that broke by it.
+      throw body.failure ? body.failure.error : error;
+    } finally {
+      body.end();
+    }
   }
 
   /** The embedding of one text: as many numbers as the model has dimensions, FP32 as the model made them. */
@@ -160,7 +192,7 @@ export class MillraceClient {
     return this.#transport.send({ method: 'POST', url: this.#base + path, headers, body }, limits);
   }
 
-  #headers(options: CallOptions): Headers {
+  #headers(options: Pick<CallOptions, 'headers'>): Headers {
     const headers = new Headers(options.headers);
     const { apiKey } = this.#options;
     if (apiKey !== undefined) headers.set('authorization', `Bearer ${apiKey}`);

@@ -23,6 +23,8 @@ export type {
   MillraceClientOptions,
   Parameters,
   PredictOptions,
+  PredictStreamOptions,
   RunOptions,
 } from './options.js';
+export type { StreamedPrediction } from './stream.js';
 export { type Datatype, type Tensor, type TensorData, type TensorOf, tensor, textsOf } from './tensors.js';

@@ -54,6 +54,24 @@ export interface PredictOptions<Partial extends boolean = boolean> extends RunOp
   parameters?: Parameters | undefined;
 }
 
+/** What a stream of predictions takes. It is sent once, and has no time limit of its own. */
+export interface PredictStreamOptions<Partial extends boolean = boolean> {
+  /** Whether answers come in the order of the inputs, or as they are done. Default `input`. */
+  order?: 'input' | 'finished' | undefined;
+  /** The version of the model. Default: the latest that is served. */
+  version?: string | undefined;
+  /** How long each may wait for its answer, in ms, from when the server has read it. */
+  waitMs?: number | undefined;
+  /** As {@link PredictOptions.partial}, for each. */
+  partial?: Partial | undefined;
+  /** Parameters of the model: a flat map. */
+  parameters?: Parameters | undefined;
+  /** Gives the stream up: it rejects with the signal's reason, and the server takes its work back. */
+  signal?: AbortSignal | undefined;
+  /** Further headers, such as `Millrace-Priority`. */
+  headers?: Record<string, string> | undefined;
+}
+
 export interface EmbedOptions extends RunOptions {
   /** Numbers an embedding has, where the model can be cut to fewer than its own. */
   dimensions?: number | undefined;

@@ -12,6 +12,12 @@ export interface Call {
   answers?: readonly number[] | undefined;
 }
 
+export interface StreamCall {
+  url: string;
+  headers: Headers;
+  body: ReadableStream<Uint8Array>;
+}
+
 export interface CallLimits {
   timeoutMs: number;
   retries: number;
@@ -82,6 +88,37 @@ export class Transport {
     }
   }
 
+  /**
+   * Sends a body that goes on while its answer comes, once, and gives the answer's lines.
+   * @throws as {@link send}, but for the timeout.
+   */
+  async *exchange(
+    { url, headers, body }: StreamCall,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<string, void, undefined> {
+    signal?.throwIfAborted();
+    const ending = new AbortController();
+    const giveUp = () => ending.abort(signal?.reason);
+    signal?.addEventListener('abort', giveUp, { once: true });
+    let response: Response | undefined;
+    try {
+      const fetch = this.#fetch;
+      // Not among the types of a browser's fetch: the answer is read while the body is sent.
+      const init: RequestInit & { duplex: 'half' } = { method: 'POST', headers, body, duplex: 'half' };
+      response = await fetch(url, { ...init, signal: ending.signal });
+      if (!response.ok) throw apiErrorOf(response, await response.arrayBuffer(), this.#clock.epochMs());
+      if (response.body) yield* linesOf(response.body);
+    } catch (cause) {
+      if (cause instanceof MillraceApiError) throw cause;
+      ending.signal.throwIfAborted();
+      throw connectionError(url, response !== undefined, cause);
+    } finally {
+      signal?.removeEventListener('abort', giveUp);
+      // Whoever reads no more wants no more to be done.
+      ending.abort();
+    }
+  }
+
   async #try(call: Call, signal: AbortSignal): Promise<HttpAnswer> {
     const { method, url, headers } = call;
     let response: Response | undefined;
@@ -113,6 +150,18 @@ export class Transport {
       signal.addEventListener('abort', giveUp, { once: true });
     });
   }
+}
+
+async function* linesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<string, void, undefined> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let rest = '';
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    const lines = (rest + decoder.decode(read.value, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    yield* lines;
+  }
+  if (rest !== '') yield rest;
 }
 
 function connectionError(url: string, answered: boolean, cause: unknown): MillraceConnectionError {

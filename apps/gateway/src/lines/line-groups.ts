@@ -19,6 +19,8 @@ export interface GroupParts {
   clock: RedisClock;
   tenant: string;
   priority: InferRequest['priority'];
+  /** The trace that all of the stream belongs to. */
+  traceparent?: string | undefined;
   /** Most items of a group of several lines; a longer line runs by itself. */
   mostItems: number;
 }
@@ -104,7 +106,7 @@ export class LineGroups {
   }
 
   async #run({ lines, items }: Group): Promise<void> {
-    const { infer, clock, tenant, priority } = this.#parts;
+    const { infer, clock, tenant, priority, traceparent } = this.#parts;
     const [first] = lines;
     if (!first) return;
     const { model, parameters, operation, waitMs } = first.line;
@@ -125,6 +127,7 @@ export class LineGroups {
       priority,
       // Whether a failed item fails its line is the line's affair.
       partial: true,
+      ...(traceparent === undefined ? {} : { traceparent }),
       stamps: { received },
       client,
     };

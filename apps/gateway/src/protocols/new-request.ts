@@ -35,7 +35,7 @@ export function newInferRequest(
   // Who wants to be answered later waits only if asked to.
   const asked = parsed.waitMs ?? preferred.waitMs ?? (durable ? 0 : limits.waitMs);
   const waitMs = Math.min(asked, limits.maxWaitMs);
-  const { traceparent } = headers;
+  const traceparent = traceparentOf(headers);
   return {
     requestId: context.requestId,
     model,
@@ -50,8 +50,13 @@ export function newInferRequest(
     ...(parsed.operation === undefined ? {} : { operation: parsed.operation }),
     ...(parsed.fieldOf === undefined ? {} : { fieldOf: parsed.fieldOf }),
     partial: parsed.partial ?? false,
-    ...(typeof traceparent === 'string' && TRACEPARENT.test(traceparent) ? { traceparent } : {}),
+    ...(traceparent === undefined ? {} : { traceparent }),
     stamps: { received: context.received },
     client: context.gone,
   };
+}
+
+/** The trace context of a request's headers, where it is well-formed. */
+export function traceparentOf({ traceparent }: IncomingHttpHeaders): string | undefined {
+  return typeof traceparent === 'string' && TRACEPARENT.test(traceparent) ? traceparent : undefined;
 }

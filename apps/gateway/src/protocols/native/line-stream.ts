@@ -17,6 +17,7 @@ import type { Infer } from '../../inference/infer.js';
 import { failIfAnyFailed } from '../../inference/item-errors.js';
 import { LineGroups } from '../../lines/line-groups.js';
 import { type Line, LineSplitter, STREAM_START } from '../../lines/split-lines.js';
+import { traceparentOf } from '../new-request.js';
 import type { OpenStreams } from '../open-streams.js';
 import { LineOutput } from './line-output.js';
 import { LinePredictor } from './line-predictor.js';
@@ -100,9 +101,10 @@ export class LineStream {
     this.#context = contextOf(res);
     this.#splitter = new LineSplitter(settings.maxBodyBytes, STREAM_START);
     const { tenant } = this.#context;
+    const traceparent = traceparentOf(req.headers);
     // More at once could never be admitted.
     const mostItems = Math.min(settings.maxJobItems, settings.maxQueuedItems);
-    this.#groups = new LineGroups({ infer, clock, tenant, priority, mostItems });
+    this.#groups = new LineGroups({ infer, clock, tenant, priority, traceparent, mostItems });
     const refused = (): void => this.#window.refused();
     this.#predictor = new LinePredictor({ groups: this.#groups, clock, model, settings, waitMs, refused });
     this.#output = new LineOutput(res, inOrder, {

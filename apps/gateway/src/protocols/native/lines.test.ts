@@ -211,6 +211,18 @@ describe('a stream of lines', () => {
     expect(await metric(roomy, 'millrace_gateway_unread_bytes')).to.equal(0);
   });
 
+  it('is cut off when its client does not read for too long', async () => {
+    const model = uniqueName('never-read-lines');
+    const worker = await harness.worker(identityModel(model));
+    const strict = await harness.gateway({ requestTimeoutMs: 1500 });
+    const client = new StreamClient(url(model, '', strict), {}, false);
+    const line = { inputs: { bytes: ['x'.repeat(100_000)] } };
+    client.send(...new Array(600).fill(line)).end();
+    await until('it is cut off', () => client.request.destroyed, 15_000);
+    expect(worker.answered.length).to.be.below(400);
+    expect(await metric(strict, 'millrace_gateway_unread_bytes')).to.equal(0);
+  });
+
   it('is refused as a whole for what is wrong with it as a whole', async () => {
     const body = '{"inputs":"a"}\n';
     const faults: [string, Record<string, string>, number, string, string | undefined][] = [
@@ -271,11 +283,17 @@ describe('a stream of lines', () => {
     ]);
   });
 
-  it('runs at the priority that its header says', async () => {
+  it('runs at the priority and belongs to the trace that its headers say', async () => {
     const model = uniqueName('bulk-lines');
     const worker = await harness.worker(textModel(model));
-    const client = new StreamClient(url(model), { 'millrace-priority': 'bulk' }).send(...inputs(3)).end();
+    await served(model);
+    const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
+    const client = new StreamClient(url(model), { 'millrace-priority': 'bulk', traceparent })
+      .send(...inputs(3))
+      .end();
     await client.over;
+    expect(client.numbers).to.deep.equal([1, 2, 3]);
+    expect(worker.answered[0]?.traceparent).to.equal(traceparent);
     expect(worker.answered.map(({ priority }) => priority).every((each) => each === 100)).to.equal(true);
   });
 
