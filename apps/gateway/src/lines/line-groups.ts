@@ -12,7 +12,10 @@ const MOST_GROUP_BYTES = 256 * 1024;
 export type LineRequest = Pick<
   InferRequest,
   'model' | 'inputs' | 'itemCount' | 'parameters' | 'operation' | 'fieldOf' | 'waitMs'
->;
+> & {
+  /** Absent: its stream's. */
+  priority?: InferRequest['priority'];
+};
 
 export interface GroupParts {
   infer: Infer;
@@ -124,7 +127,7 @@ export class LineGroups {
       waitMs,
       deadlineAt: received + waitMs,
       tenant,
-      priority,
+      priority: first.line.priority ?? priority,
       // Whether a failed item fails its line is the line's affair.
       partial: true,
       ...(traceparent === undefined ? {} : { traceparent }),
@@ -145,8 +148,8 @@ export class LineGroups {
 }
 
 /** The same for lines that can run as one request. */
-function kindOf({ model, inputs, parameters, operation, waitMs }: LineRequest): string {
-  let kind = `${model.name}@${model.version} ${operation ?? ''} ${waitMs} `;
+function kindOf({ model, inputs, parameters, operation, priority, waitMs }: LineRequest): string {
+  let kind = `${model.name}@${model.version} ${operation ?? ''} ${priority ?? ''} ${waitMs} `;
   for (const { name, datatype, shape } of inputs) kind += `${name}:${datatype}:${shape.slice(1)} `;
   return kind + JSON.stringify(parameters);
 }

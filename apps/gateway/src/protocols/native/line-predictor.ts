@@ -51,13 +51,14 @@ export class LinePredictor {
    */
   async run(parsed: ParsedInputs, received: number): Promise<InferResult> {
     const { groups, clock, model, settings, waitMs } = this.#options;
-    const { inputs, itemCount, parameters, operation, fieldOf } = parsed;
+    const { inputs, itemCount, parameters, operation, priority, fieldOf } = parsed;
     const line = {
       model,
       inputs,
       itemCount,
       parameters,
       ...(operation === undefined ? {} : { operation }),
+      ...(priority === undefined ? {} : { priority }),
       ...(fieldOf === undefined ? {} : { fieldOf }),
     };
     const allowedMs = Math.min(parsed.waitMs ?? waitMs, settings.maxWaitMs);

@@ -283,18 +283,22 @@ describe('a stream of lines', () => {
     ]);
   });
 
-  it('runs at the priority and belongs to the trace that its headers say', async () => {
+  it('runs at the priority and belongs to the trace that its headers say, or the line', async () => {
     const model = uniqueName('bulk-lines');
     const worker = await harness.worker(textModel(model));
     await served(model);
     const traceparent = `00-${'a'.repeat(32)}-${'b'.repeat(16)}-01`;
     const client = new StreamClient(url(model), { 'millrace-priority': 'bulk', traceparent })
-      .send(...inputs(3))
+      .send(...inputs(2), { inputs: 'urgent', priority: 'interactive' })
       .end();
     await client.over;
     expect(client.numbers).to.deep.equal([1, 2, 3]);
-    expect(worker.answered[0]?.traceparent).to.equal(traceparent);
-    expect(worker.answered.map(({ priority }) => priority).every((each) => each === 100)).to.equal(true);
+    expect(worker.answered.every((part) => part.traceparent === traceparent)).to.equal(true);
+    const said = worker.answered.map(({ priority, count }) => [priority, count]);
+    expect(said).to.have.deep.members([
+      [100, 2],
+      [10, 1],
+    ]);
   });
 
   it('is read more slowly, not refused, where more waits than may', async () => {
