@@ -27,6 +27,8 @@ for _, id in ipairs(lapsed) do
   redis.call('ZREM', KEYS[2], id)
   redis.call('ZREM', KEYS[1], id)
 end
+-- Sent again, because the first answer was lost with its connection.
+if redis.call('HEXISTS', KEYS[3], ARGV[1]) == 1 then return 1 end
 local total = tonumber(redis.call('GET', KEYS[4]) or '0')
 local full = redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[6]) or total + tonumber(ARGV[4]) > tonumber(ARGV[7])
 if full then
