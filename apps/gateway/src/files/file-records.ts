@@ -137,9 +137,18 @@ export class FileRecords {
    * @returns a record that is there under this id already, and stays; undefined when this one was kept.
    */
   async create(record: FileRecord): Promise<FileRecord | undefined> {
-    if (!(await this.#write(record, 'NX'))) return await this.find(record.id);
+    if (!(await this.#write(record, 'NX'))) {
+      const there = await this.find(record.id);
+      // It is this one where it was sent again, because the first answer was lost with its connection.
+      if (!hasSameObjects(there, record)) return there;
+    }
     await this.#list(record);
     return undefined;
+  }
+
+  /** Forgets a record that may have been kept or not; never another one under its id. */
+  async withdraw(record: FileRecord): Promise<void> {
+    if (hasSameObjects(await this.find(record.id), record)) await this.drop(record);
   }
 
   /** Keeps a record whatever the limits say, in place of one of the same id. */
@@ -294,6 +303,11 @@ export class FileRecords {
       retryAfterSeconds: Math.max(1, seconds),
     });
   }
+}
+
+/** Each new file has objects of its own. */
+function hasSameObjects(one: FileRecord | undefined, other: FileRecord): boolean {
+  return JSON.stringify(one?.segments) === JSON.stringify(other.segments);
 }
 
 function keysOf(owner: string): [string, string, string, string] {

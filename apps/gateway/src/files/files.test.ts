@@ -9,7 +9,7 @@ import { expect } from 'chai';
 import type { Redis } from 'ioredis';
 import { testRedis, uniqueName } from '../test-support/redis.js';
 import { codeOf, listed, pieces } from '../test-support/store-conformance.js';
-import { type FileRecord, newFileId } from './file-record.js';
+import { type FileRecord, namedFileId, newFileId } from './file-record.js';
 import { Files } from './files.js';
 import { openFile } from './open-file.js';
 import type { FileStore } from './store.js';
@@ -282,6 +282,50 @@ describe('files', () => {
     expect(fault).to.equal('the client went away');
     expect(await keysOf(own)).to.deep.equal([]);
     await create(whose, Buffer.alloc(10 * MIB), {}, own);
+  });
+
+  describe('whose record was kept, while the answer of Redis was lost', () => {
+    const opened: Redis[] = [];
+    after(() => {
+      for (const own of opened) own.disconnect();
+    });
+
+    /** A way to Redis on which the answer to a SET is lost: `then` says what its client is told. */
+    const losing = (then: (again: () => Promise<unknown>) => Promise<unknown>): Redis => {
+      const own = testRedis();
+      opened.push(own);
+      const set = own.set.bind(own) as (...args: unknown[]) => Promise<unknown>;
+      own.set = ((...args: unknown[]) => set(...args).then(() => then(() => set(...args)))) as typeof own.set;
+      return own;
+    };
+    const withRedis = (own: Redis): Files =>
+      new Files({
+        redis: own,
+        clock,
+        settings: loadSettings({}, { filesUrl: join(folder, uniqueName('store')) }),
+        logger: createLogger('silent', {}),
+      });
+
+    it('are kept where it is sent again', async () => {
+      const own = losing((again) => again());
+      const whose = owner();
+      const at = withRedis(own);
+      const record = await create(whose, 'abc', { idempotencyKey: 'again' }, at);
+      expect(await text(at.open(await at.get(record.id, whose)))).to.equal('abc');
+      expect((await at.list(whose, { limit: 10, order: 'asc' })).records).to.deep.equal([record]);
+    });
+
+    it('keep their objects where Redis is not there any more', async () => {
+      const own = losing(async () => {
+        own.disconnect();
+        throw new Error('Connection is closed.');
+      });
+      const whose = owner();
+      const at = withRedis(own);
+      expect(await create(whose, 'abc', { idempotencyKey: 'lost' }, at).catch(() => 'lost')).to.equal('lost');
+      const record = await files.get(namedFileId(whose, 'lost'), whose);
+      expect(await text(at.open(record))).to.equal('abc');
+    });
   });
 
   describe('in a list', () => {

@@ -104,7 +104,9 @@ export class Files {
     try {
       other = await this.#records.create(record);
     } catch (error) {
-      await this.discard(received, record);
+      // Its objects stay: Redis may have the record, or get it yet. What no record names is swept.
+      await this.#records.withdraw(record).catch(() => undefined);
+      await this.#records.release(owner, receiving).catch(() => undefined);
       throw error;
     }
     if (other) {
@@ -117,8 +119,7 @@ export class Files {
   }
 
   /** Leaves nothing of what was received, as far as Redis and the storage can be reached. */
-  async discard({ owner, segments, receiving }: ReceivedFile, record?: FileRecord): Promise<void> {
-    if (record) await this.#records.drop(record).catch(() => undefined);
+  async discard({ owner, segments, receiving }: ReceivedFile): Promise<void> {
     await this.#removeObjects(segments.map(({ key }) => key));
     await this.#records.release(owner, receiving).catch(() => undefined);
   }
