@@ -20,7 +20,10 @@ export interface WrittenLine {
 
 export interface CheckpointParts {
   store: FileStore;
-  /** Makes a checkpoint the batch's; rejects where another runner has taken over. */
+  /**
+   * Makes a checkpoint the batch's; rejects where another runner has taken over. `advance` may be asked again, with what it
+   * said itself before.
+   */
   commit(advance: (before: Checkpoint) => Checkpoint): Promise<void>;
 }
 
@@ -106,11 +109,16 @@ export class CheckpointWriter {
   async #save(): Promise<void> {
     const place = this.#place;
     const [output, errors] = await Promise.all([this.#put(this.#output), this.#put(this.#errors)]);
-    await this.#parts.commit((before) => ({
-      ...place,
-      output: [...before.output, ...output],
-      errors: [...before.errors, ...errors],
-    }));
+    await this.#parts.commit((before) =>
+      // Done already, where only the answer to that was lost.
+      before.line === place.line
+        ? before
+        : {
+            ...place,
+            output: [...before.output, ...output],
+            errors: [...before.errors, ...errors],
+          },
+    );
     this.#savedLine = place.line;
   }
 
