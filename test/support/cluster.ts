@@ -38,6 +38,8 @@ export interface ClusterOptions {
   env?: Record<string, string>;
   /** What the processes print is added to this file; without one it goes where this process's output goes. */
   logFile?: string;
+  /** `always`: what Redis acknowledged is there after its kill. */
+  appendfsync?: 'everysec' | 'always';
 }
 
 /** Gateways, workers and a Redis of their own: real processes, ended with the test. */
@@ -60,9 +62,15 @@ export class Cluster {
     workers = 1,
     env = {},
     logFile,
+    appendfsync = 'everysec',
   }: ClusterOptions): Promise<Cluster> {
     const folder = await mkdtemp(join(tmpdir(), 'millrace-cluster-'));
-    const redis = await startPrivateRedis({ dataDir: folder, enableDebug: true, maxmemory: '512mb' });
+    const redis = await startPrivateRedis({
+      dataDir: folder,
+      enableDebug: true,
+      maxmemory: '512mb',
+      appendfsync,
+    });
     const settings = {
       REDIS_URL: redis.url,
       MILLRACE_MODELS: models.join(','),
