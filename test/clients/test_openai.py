@@ -124,3 +124,22 @@ def test_langchain_embeds_over_it(url, model, sentences, native, same):
     same(embeddings.embed_documents(sentences), native(sentences))
     same([embeddings.embed_query(sentences[0])], native(sentences[:1]))
     same(asyncio.run(embeddings.aembed_documents(sentences)), native(sentences))
+
+
+def test_keeps_files(client, tmp_path):
+    lines = b'{"custom_id": "1"}\n' * 1000
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes(lines)
+    with path.open("rb") as content:
+        made = client.files.create(
+            file=content, purpose="batch", expires_after={"anchor": "created_at", "seconds": 3600}
+        )
+    assert (made.bytes, made.filename, made.purpose) == (len(lines), "lines.jsonl", "batch")
+    assert made.expires_at - made.created_at == 3600
+    assert client.files.retrieve(made.id) == made
+    assert made.id in [file.id for file in client.files.list(purpose="batch", limit=1)]
+    assert client.files.content(made.id).read() == lines
+    assert client.files.delete(made.id).deleted
+    with pytest.raises(openai.NotFoundError) as refusal:
+        client.files.retrieve(made.id)
+    assert refusal.value.code == "file_not_found"
