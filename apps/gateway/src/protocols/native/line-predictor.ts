@@ -1,4 +1,10 @@
-import { MillraceError, type ModelDescription, type RedisClock, type Settings } from '@millrace/shared';
+import {
+  type ErrorCode,
+  MillraceError,
+  type ModelDescription,
+  type RedisClock,
+  type Settings,
+} from '@millrace/shared';
 import { parseStrictJson } from '../../http/strict-json.js';
 import type { InferResult } from '../../inference/request.js';
 import type { LineGroups } from '../../lines/line-groups.js';
@@ -7,6 +13,13 @@ import { parsePredict } from './parse.js';
 
 /** Lines that are tried again within so many ms travel together again. */
 const TOGETHER_MS = 50;
+/** What passes: too much waits, no worker is there, Redis is away. */
+const PASSING: ReadonlySet<ErrorCode> = new Set([
+  'queue_full',
+  'overloaded',
+  'no_worker',
+  'queue_unavailable',
+]);
 /** Where a refusal does not say when to come again, in seconds. */
 const DEFAULT_RETRY_SECONDS = 1;
 
@@ -17,11 +30,12 @@ export interface PredictorOptions {
   settings: Pick<Settings, 'maxBodyBytes' | 'maxJsonDepth' | 'maxWaitMs'>;
   /** How long a line waits that does not say so itself, in ms. */
   waitMs: number;
-  /** A line was refused because too much waits. */
+  /** A line was refused for a passing reason. */
   refused(): void;
 }
 
-/** Reads and runs lines, one by one as predict would; what overload refuses is tried again while its time lasts. */
+/** Reads and runs lines, one by one as predict would; what is refused for a passing reason is tried again while its
+ * time lasts. */
 export class LinePredictor {
   readonly #options: PredictorOptions;
   /** What ends the waiting of lines that are to be tried again. */
@@ -66,8 +80,7 @@ export class LinePredictor {
       try {
         return await groups.run({ ...line, waitMs: leftMs });
       } catch (error) {
-        if (!(error instanceof MillraceError) || error.spec.status !== 429 || !error.spec.retryable)
-          throw error;
+        if (!(error instanceof MillraceError) || !PASSING.has(error.code)) throw error;
         this.#options.refused();
         const restMs = (error.details.retryAfterSeconds ?? DEFAULT_RETRY_SECONDS) * 1000;
         const then = received + allowedMs - clock.now() - restMs;

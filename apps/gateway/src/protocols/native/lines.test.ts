@@ -328,6 +328,21 @@ describe('a stream of lines', () => {
     client.request.destroy();
   });
 
+  it('waits for a worker that comes in time', async () => {
+    const model = uniqueName('late');
+    const first = await harness.worker(textModel(model));
+    await served(model);
+    await first.stop();
+    const gone = async (): Promise<boolean> => !(await fetch(`${gateway.url}/v2/models/${model}/ready`)).ok;
+    await until('no worker is there', gone);
+    const client = new StreamClient(url(model)).send(...inputs(3)).end();
+    await until('the stream has begun', () => client.request.writableFinished);
+    await harness.worker(textModel(model));
+    await client.over;
+    expect(client.numbers).to.deep.equal([1, 2, 3]);
+    expect(client.lines.filter(({ error }) => error)).to.deep.equal([]);
+  });
+
   it('takes the work of a client that goes away back', async () => {
     const worker = await queueOnly('gone-lines');
     const redis = testRedis();
