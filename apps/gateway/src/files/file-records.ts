@@ -142,7 +142,7 @@ export class FileRecords {
       // It is this one where it was sent again, because the first answer was lost with its connection.
       if (!hasSameObjects(there, record)) return there;
     }
-    await this.#list(record);
+    await this.enlist(record);
     return undefined;
   }
 
@@ -154,8 +154,19 @@ export class FileRecords {
   /** Keeps a record whatever the limits say, in place of one of the same id. */
   async adopt(record: FileRecord): Promise<void> {
     await this.#write(record);
-    await this.#list(record);
+    await this.enlist(record);
     await this.parts.redis.unlink(fileHoldKey(record.id));
+  }
+
+  /** Lists a file among its owner's and counts it, whatever the limits say; also one that is there already. */
+  async enlist({ owner, id, bytes, createdAt, expiresAt }: FileRecord): Promise<void> {
+    await this.#count(owner, id, {
+      needed: bytes,
+      wanted: bytes,
+      until: expiresAt,
+      createdAt,
+      isLimited: false,
+    });
   }
 
   /** A record, whoever owns it, also of a file whose time is over. */
@@ -259,16 +270,6 @@ export class FileRecords {
       ? await redis.set(key, json, 'PX', lifeMs, onlyIf)
       : await redis.set(key, json, 'PX', lifeMs);
     return done === 'OK';
-  }
-
-  async #list({ owner, id, bytes, createdAt, expiresAt }: FileRecord): Promise<void> {
-    await this.#count(owner, id, {
-      needed: bytes,
-      wanted: bytes,
-      until: expiresAt,
-      createdAt,
-      isLimited: false,
-    });
   }
 
   async #count(

@@ -328,6 +328,40 @@ describe('files', () => {
     });
   });
 
+  it('whose keeping Redis has done, and could not tell, lose nothing', async () => {
+    let isLost = false;
+    // The connection breaks behind the command, before its answer.
+    const losing = new Proxy(redis, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value !== 'function') return value;
+        return async (...args: unknown[]) => {
+          if (isLost) throw new Error('Connection is closed.');
+          const answer: unknown = await value.apply(target, args);
+          if (name !== 'set') return answer;
+          isLost = true;
+          throw new Error('Connection is closed.');
+        };
+      },
+    });
+    const filesUrl = join(folder, 'lost-answers');
+    const own = open({ filesUrl });
+    const cut = new Files({
+      redis: losing,
+      clock,
+      settings: loadSettings({}, { filesUrl }),
+      logger: createLogger('silent', {}),
+    });
+    const whose = owner();
+    const named = { idempotencyKey: 'lost' };
+    expect(await codeOf(create(whose, 'abc', named, cut))).to.include('Connection is closed.');
+    const again = await create(whose, 'abc', named, own);
+    expect(await text(own.open(again))).to.equal('abc');
+    const { records } = await own.list(whose, { limit: 10, order: 'asc' });
+    expect(records).to.deep.equal([again]);
+    expect(await keysOf(own)).to.have.length(1);
+  });
+
   describe('in a list', () => {
     it('come in order, page by page, also behind one that was deleted meanwhile', async () => {
       const whose = owner();

@@ -83,7 +83,7 @@ export class Files {
    * @throws MillraceError `idempotency_key_reused` where other bytes were sent under the same key.
    */
   async keep(received: ReceivedFile, { filename, purpose, expiresAt }: FileDetails): Promise<FileRecord> {
-    if (received.existing) return sameFile(received.existing, received);
+    if (received.existing) return await this.#again(received.existing, received);
     const { id, owner, bytes, sha256, segments, receiving } = received;
     const { clock, settings } = this.#parts;
     const createdAt = Math.floor(clock.now());
@@ -111,7 +111,7 @@ export class Files {
     }
     if (other) {
       await this.discard(received);
-      return sameFile(other, received);
+      return await this.#again(other, received);
     }
     // What is counted twice for a moment lapses by itself where this fails.
     await this.#records.release(owner, receiving).catch(() => undefined);
@@ -189,6 +189,16 @@ export class Files {
     return undefined;
   }
 
+  /** A file that was there already, if it is the same. */
+  async #again(record: FileRecord, { sha256 }: ReceivedFile): Promise<FileRecord> {
+    if (record.sha256 !== sha256) {
+      throw new MillraceError('idempotency_key_reused', undefined, { field: 'Idempotency-Key' });
+    }
+    // Whoever kept it may have come no further than its record.
+    await this.#records.enlist(record);
+    return record;
+  }
+
   /** What can't be removed now is swept later. */
   async #removeObjects(keys: readonly string[]): Promise<void> {
     try {
@@ -201,9 +211,4 @@ export class Files {
 
 function objectKey(id: string, name: string): string {
   return `files/${id}/${name}`;
-}
-
-function sameFile(record: FileRecord, { sha256 }: ReceivedFile): FileRecord {
-  if (record.sha256 === sha256) return record;
-  throw new MillraceError('idempotency_key_reused', undefined, { field: 'Idempotency-Key' });
 }

@@ -49,6 +49,15 @@ export function storeConformance(store: () => FileStore): void {
     });
   }
 
+  it('takes pieces of any size, none among them', async () => {
+    async function* content(): AsyncGenerator<Uint8Array> {
+      for (const piece of ['', 'a', '', '', 'bc', '']) yield Buffer.from(piece);
+    }
+    expect(await store().put('files/pieces/a', content())).to.equal(3);
+    expect(await read('files/pieces/a')).to.equal('abc');
+    await store().remove(['files/pieces/a']);
+  });
+
   it('reads ranges', async () => {
     await put('files/ranges/a', '0123456789');
     for (const [start, end, expected] of [
