@@ -294,6 +294,7 @@ export class LineStream {
       }
       this.#begin();
     }
+    if (stopped) noteError(stopped, this.#context, this.#parts.logger);
     if (stopped) this.#res.write(errorLine(this.#last + 1, stopped, this.#context.requestId));
     if (stopped && this.#context.closesConnection && !this.#req.complete) this.#linger();
     this.#res.end();

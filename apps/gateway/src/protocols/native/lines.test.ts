@@ -12,6 +12,7 @@ const PROBLEM_KEYS = ['type', 'title', 'status', 'detail', 'code', 'requestId'];
 describe('a stream of lines', () => {
   const harness = new Harness();
   const text = uniqueName('lines');
+  const redis = testRedis();
   let gateway: Gateway;
   const url = (model = text, query = '', at = gateway): string =>
     `${at.url}/v1/models/${model}/predict${query}`;
@@ -22,6 +23,17 @@ describe('a stream of lines', () => {
   async function metric(at: Gateway, name: string): Promise<number> {
     const metrics = await (await fetch(`${at.url}/metrics`)).text();
     return Number(new RegExp(`^${name}(?:{[^}]*})? (\\d+)$`, 'm').exec(metrics)?.[1] ?? 0);
+  }
+
+  /** Waits until a count grows no more. */
+  async function stillness(count: () => number): Promise<void> {
+    let before = -1;
+    await until('no more are taken on', async () => {
+      const stands = before === count();
+      before = count();
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      return stands;
+    });
   }
 
   const served = (model: string): Promise<void> =>
@@ -59,6 +71,7 @@ describe('a stream of lines', () => {
   const modelOf = ({ queue }: StandInWorker): string => /^(.*)@/.exec(queue.replace(/[{}]/g, ''))?.[1] ?? '';
 
   before(async () => {
+    harness.onRelease(() => redis.disconnect());
     await harness.worker(textModel(text), {
       verdict: (item) =>
         item.startsWith('bad')
@@ -173,13 +186,7 @@ describe('a stream of lines', () => {
     client.send(...inputs(5000, 2)).end();
     const items = (): number => worker.answered.reduce((sum, { count }) => sum + count, 0);
     await until('others are done', () => items() > 0);
-    let before = -1;
-    await until('no more are taken on', async () => {
-      const stands = before === items();
-      before = items();
-      await new Promise((resolve) => setTimeout(resolve, 300));
-      return stands;
-    });
+    await stillness(items);
     expect(items()).to.be.at.most(1024);
     letGo();
     await client.over;
@@ -195,15 +202,9 @@ describe('a stream of lines', () => {
     const line = { inputs: { bytes: ['x'.repeat(100_000)] } };
     client.send(...new Array(1000).fill(line)).end();
     await until('the answers wait', async () => (await metric(roomy, 'millrace_gateway_unread_bytes')) > 0);
-    let answered = -1;
-    await until('no more are taken on', async () => {
-      const stands = answered === worker.answered.length;
-      answered = worker.answered.length;
-      await new Promise((resolve) => setTimeout(resolve, 300));
-      return stands;
-    });
-    // The buffers of both connections' ends, and the window.
-    expect(answered).to.be.below(400);
+    await stillness(() => worker.answered.length);
+    // Both ends' buffers, and the window.
+    expect(worker.answered.length).to.be.below(400);
     expect(client.request.writableFinished).to.equal(false);
     await client.read();
     await client.over;
@@ -318,8 +319,6 @@ describe('a stream of lines', () => {
     const tight = await harness.gateway({ maxQueuedItems: 1 });
     const at = url(modelOf(worker), '?order=finished', tight);
     const client = new StreamClient(at).send({ inputs: 'a', waitMs: 3000 });
-    const redis = testRedis();
-    harness.onRelease(() => redis.disconnect());
     await until('the first waits', async () => (await waitingJobs(redis, worker.queue)) === 1);
     client.send({ inputs: 'b', waitMs: 500 }).end();
     await until('the second is over', () => client.lines.length > 0);
@@ -345,8 +344,6 @@ describe('a stream of lines', () => {
 
   it('takes the work of a client that goes away back', async () => {
     const worker = await queueOnly('gone-lines');
-    const redis = testRedis();
-    harness.onRelease(() => redis.disconnect());
     const gone = await metric(gateway, 'millrace_clients_gone_total');
     const client = new StreamClient(url(modelOf(worker))).send(...inputs(3));
     await until('its work waits', async () => (await waitingJobs(redis, worker.queue)) > 0);
@@ -389,8 +386,6 @@ describe('a stream of lines', () => {
     const worker = await queueOnly('grace-lines');
     const going = await harness.gateway({ graceMs: 1000 });
     const client = new StreamClient(url(modelOf(worker), '', going)).send(...inputs(2));
-    const redis = testRedis();
-    harness.onRelease(() => redis.disconnect());
     await until('its work waits', async () => (await waitingJobs(redis, worker.queue)) > 0);
     const started = performance.now();
     const closing = going.close();
