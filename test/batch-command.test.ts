@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { expect } from 'chai';
@@ -135,6 +138,26 @@ describe('millrace batch', function () {
     expect(command).to.equal(`batch 'my lines.jsonl' --resume ${cancel}`);
     await ends(batch(['my lines.jsonl', '--resume', cancel]), 0);
     expectKnownCosines(await read('my lines.out.jsonl'));
+  });
+
+  it('says on Ctrl-C that nothing is run where no batch was made yet', async () => {
+    await write('lines.jsonl', fileOf(lines));
+    const silent = createServer(() => undefined).listen(0, '127.0.0.1');
+    try {
+      await once(silent, 'listening');
+      const asked = once(silent, 'request');
+      const millrace = batch([
+        'lines.jsonl',
+        '--url',
+        `http://127.0.0.1:${(silent.address() as AddressInfo).port}`,
+      ]);
+      await asked;
+      millrace.signal('SIGINT');
+      expect(await ends(millrace, 1)).to.equal('Left before a batch was made: nothing is run.\n');
+    } finally {
+      silent.closeAllConnections();
+      silent.close();
+    }
   });
 
   it('pauses a batch, goes on with it, and cancels one', async () => {

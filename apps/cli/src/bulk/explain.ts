@@ -8,7 +8,6 @@ const STEPS: Record<string, string> = {
   forbidden: SCOPES,
   not_found: 'Is it a Millrace, and one that has batches?',
   body_too_large: 'Pack the file with gzip, split it, or raise MILLRACE_MAX_FILE_BYTES at the server.',
-  request_timeout: 'Raise MILLRACE_REQUEST_TIMEOUT_MS at the server, or pack the file with gzip.',
   file_limit:
     'Delete files that are needed no more (DELETE /v1/files/ID), or raise the limits at the server.',
   job_limit: 'Wait until some of them have ended, or cancel some.',

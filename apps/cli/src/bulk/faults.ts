@@ -25,8 +25,8 @@ export class NoAnswer extends Error {
   }
 }
 
-/** Refused for now: too much at once, or something behind the door is away. */
-const PASSING = new Set([429, 502, 503, 504]);
+/** Refused for now: the way stood still, there is too much at once, or something behind the door is away. */
+const PASSING = new Set([408, 429, 502, 503, 504]);
 
 /** Whether the same may go well later. */
 export function mayPass(error: unknown): error is Refused | NoAnswer {

@@ -67,6 +67,8 @@ class BatchCommand {
   readonly #patience: Patience;
   #shown: Step = { label: '', fraction: 0 };
   #id: string | undefined;
+  /** Whether the server was asked to make a batch. */
+  #isAsked = false;
 
   constructor(file: string | undefined, options: BatchOptions, host: Host) {
     this.#file = file;
@@ -152,6 +154,7 @@ class BatchCommand {
       onBytes(0);
       const input_file_id = await this.#patience.with(() => server.upload(input, key, onBytes));
       const asked = { input_file_id, endpoint, completion_window: window };
+      this.#isAsked = true;
       // Asked to end, it waits for this answer: otherwise nobody would know of the batch.
       const { id } = await this.#patience.with(() => server.create(asked, key, this.#host.stop.forced));
       this.#view.close();
@@ -191,7 +194,11 @@ class BatchCommand {
   #sayWhereItIs(): void {
     const { say } = this.#host;
     if (this.#id === undefined) {
-      say('Left before a batch was made: nothing is run.');
+      say(
+        this.#isAsked
+          ? 'Left before the server said whether it has the batch: GET /v1/batches lists it if it does.'
+          : 'Left before a batch was made: nothing is run.',
+      );
       return;
     }
     say(`Batch ${this.#id} goes on at the server. Come back to it with:`);
