@@ -1,4 +1,4 @@
-/** `npm run bench -- SCENARIO [--seconds N | --minutes N] [--rounds N] [--json]`. */
+/** `npm run bench -- SCENARIO [--seconds N | --minutes N] [--rounds N] [--lines N] [--json]`. */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -18,7 +18,7 @@ const INTERRUPTED = 130;
 function usage(): string {
   const width = Math.max(...SCENARIOS.map(({ name }) => name.length));
   return [
-    'npm run bench -- SCENARIO [--seconds N | --minutes N] [--rounds N] [--json] [--with-peers] [--peers DIR] [--listeners N]',
+    'npm run bench -- SCENARIO [--seconds N | --minutes N] [--rounds N] [--lines N] [--json] [--with-peers] [--peers DIR] [--listeners N]',
     '  --with-peers  also the no-op figures and sustained rates of the peers, in overhead and slo',
     '',
     ...SCENARIOS.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
@@ -31,7 +31,8 @@ async function main(): Promise<number> {
     options: {
       seconds: { type: 'string' },
       minutes: { type: 'string' },
-      rounds: { type: 'string', default: String(LEAST_ROUNDS) },
+      rounds: { type: 'string' },
+      lines: { type: 'string' },
       json: { type: 'boolean', default: false },
       listeners: { type: 'string' },
       'with-peers': { type: 'boolean', default: false },
@@ -44,30 +45,30 @@ async function main(): Promise<number> {
     return 0;
   }
   const scenario = SCENARIOS.find((each) => each.name === name);
-  const rounds = Number(values.rounds);
   if (!scenario || positionals.length > 1)
     throw new Error(`There is no scenario ${positionals.join(' ')}.\n${usage()}`);
   const seconds = secondsOf(scenario, values);
-  if (!(Number.isInteger(rounds) && rounds >= LEAST_ROUNDS)) {
-    throw new Error(`--rounds must be a whole number from ${LEAST_ROUNDS} up, not ${values.rounds}.`);
-  }
-  const listeners = values.listeners === undefined ? undefined : Number(values.listeners);
-  if (listeners !== undefined && !(Number.isInteger(listeners) && listeners >= LEAST_LISTENERS)) {
-    throw new Error(
-      `--listeners must be a whole number from ${LEAST_LISTENERS} up, not ${values.listeners}.`,
-    );
-  }
+  const leastRounds = scenario.rounds ?? LEAST_ROUNDS;
+  const rounds = wholeFrom(leastRounds, 'rounds', values.rounds ?? String(leastRounds));
+  const { listeners, lines } = values;
   const options: BenchOptions = {
     seconds,
     rounds,
-    ...(listeners === undefined ? {} : { listeners }),
+    ...(listeners === undefined ? {} : { listeners: wholeFrom(LEAST_LISTENERS, 'listeners', listeners) }),
     peersDir: values.peers,
     withPeers: values['with-peers'],
     cacheDir: join(ROOT, 'bench', '.cache'),
     outDir: join(ROOT, 'bench', 'out'),
+    ...(lines === undefined ? {} : { lines: wholeFrom(1, 'lines', lines) }),
   };
   await lockMachine();
   return await measure(scenario, options, values.json);
+}
+
+function wholeFrom(least: number, option: string, text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value >= least) return value;
+  throw new Error(`--${option} must be a whole number from ${least} up, not ${text}.`);
 }
 
 /** As asked for; else what the scenario needs. */

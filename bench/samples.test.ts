@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import {
   afterSeconds,
+  fifthsOf,
   growthShare,
   handleCount,
   residentMb,
@@ -48,6 +49,12 @@ describe("the bench's samples", () => {
         1000,
       ),
     ).to.deep.equal({ at: [], values: [] });
+  });
+
+  it('are compared by the crests of their first fifth and their last', () => {
+    const rising = series((second) => second + (second % 10));
+    expect(fifthsOf(rising)).to.deep.equal({ first: 28, last: 108 });
+    expect(fifthsOf({ at: [0], values: [7] })).to.deep.equal({ first: 7, last: 7 });
   });
 
   it('are read of a process', async () => {

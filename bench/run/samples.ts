@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mean } from './statistics.js';
 
 /** One value over time. */
 export interface Series {
@@ -72,6 +73,12 @@ export function thirdsOf({ values }: Series): { first: number; last: number } {
   return { first: mean(values.slice(0, third)), last: mean(values.slice(-third)) };
 }
 
+/** The most in the first fifth and in the last: what comes and goes in waves has its crests in both. */
+export function fifthsOf({ values }: Series): { first: number; last: number } {
+  const fifth = Math.max(1, Math.floor(values.length / 5));
+  return { first: Math.max(...values.slice(0, fifth)), last: Math.max(...values.slice(-fifth)) };
+}
+
 /**
  * What a value grows by over its whole time, by the straight line that fits it best: a share of its mean, at
  * the least of `floor`.
@@ -91,8 +98,4 @@ export function growthShare({ at, values }: Series, floor = 0): number {
 export function afterSeconds({ at, values }: Series, seconds: number): Series {
   const from = at.findIndex((each) => each >= seconds);
   return from < 0 ? { at: [], values: [] } : { at: at.slice(from), values: values.slice(from) };
-}
-
-function mean(values: readonly number[]): number {
-  return values.reduce((sum, value) => sum + value, 0) / values.length;
 }

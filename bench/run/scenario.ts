@@ -13,6 +13,8 @@ export interface BenchOptions {
   outDir: string;
   /** How many listen, where a scenario has listeners; absent: as many as it says. */
   listeners?: number;
+  /** Lines of a file of bulk work; absent: as many as the scenario says. */
+  lines?: number;
 }
 
 /** One measured load. */
@@ -64,5 +66,7 @@ export interface Scenario {
   summary: string;
   /** How long it measures each load where nobody says, if not as long as the others do. */
   seconds?: number;
+  /** How often it measures each side where nobody says, if not as often as the others do. */
+  rounds?: number;
   run(bench: Bench): Promise<Outcome>;
 }

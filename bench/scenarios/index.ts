@@ -1,6 +1,7 @@
 import type { Scenario } from '../run/scenario.js';
 import { batchingOnOff } from './batching-on-off.js';
 import { binaryVsJson } from './binary-vs-json.js';
+import { bulk } from './bulk.js';
 import { cold } from './cold.js';
 import { connections } from './connections.js';
 import { depth } from './depth.js';
@@ -39,4 +40,5 @@ export const SCENARIOS: readonly Scenario[] = [
   overload,
   rolling,
   soak,
+  bulk,
 ];
