@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Cluster, type ClusterOptions, type ClusterProcess } from '../support/cluster.js';
 import type { Death } from './history.js';
@@ -120,7 +121,8 @@ export class ChaosCluster {
   }
 
   static async start({ gateways, workers, now, ...options }: ChaosClusterOptions): Promise<ChaosCluster> {
-    const base = await Cluster.start({ ...options, gateways: 0, workers: 0 });
+    // A 202 is a promise through a crash of Redis with this alone.
+    const base = await Cluster.start({ ...options, gateways: 0, workers: 0, appendfsync: 'always' });
     const cluster = new ChaosCluster(base);
     const member = async (kind: 'gateway' | 'worker', number: number): Promise<Member> => {
       const name = `${kind}-${number}`;
@@ -140,6 +142,11 @@ export class ChaosCluster {
 
   get redis(): Cluster['redis'] {
     return this.#base.redis;
+  }
+
+  /** Where all its gateways keep the files of clients. */
+  get filesDir(): string {
+    return join(this.#base.folder, 'files');
   }
 
   get members(): Member[] {

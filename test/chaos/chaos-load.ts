@@ -1,11 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { arrivalGapMs, type Random } from '../support/random.js';
-import type { RecordingClient } from './client.js';
+import type { Asking, RecordingClient } from './client.js';
+import { oneOf } from './fault.js';
 import type { Questions } from './questions.js';
 
 /** Time for a fault to be mended, and too little for one, in ms. */
 const PATIENT_MS = 10_000;
 const HURRIED_MS = 3000;
+/** Nobody waits at a connection: longer than all faults that can follow one another. */
+export const KEPT_MS = 60_000;
+/** Some get their answer at once if it is there soon. */
+const PREFERENCES = ['respond-async', 'respond-async, wait=1'];
 
 export interface LoadPlan {
   random: Random;
@@ -13,6 +18,8 @@ export interface LoadPlan {
   rate: number;
   /** Share of requests with a deadline that a fault may outlast. */
   hurried: number;
+  /** Share of requests whose answer is collected later. */
+  kept: number;
 }
 
 /** An open loop of requests, drawn from a seed. */
@@ -45,13 +52,17 @@ export class ChaosLoad {
       next += arrivalGapMs(random, rate);
       const early = next - performance.now();
       if (early > 0) await sleep(early);
-      const asking = this.#client.ask(this.#questions.next(), this.#waitMs());
+      const asking = this.#client.ask(this.#questions.next(), this.#asking());
       this.#underWay.add(asking);
       void asking.finally(() => this.#underWay.delete(asking));
     }
   }
 
-  #waitMs(): number {
-    return this.#plan.random() < this.#plan.hurried ? HURRIED_MS : PATIENT_MS;
+  #asking(): Asking {
+    const { random, hurried, kept } = this.#plan;
+    const drawn = random();
+    if (drawn < hurried) return { waitMs: HURRIED_MS };
+    if (drawn >= hurried + kept) return { waitMs: PATIENT_MS };
+    return { waitMs: KEPT_MS, prefer: oneOf(random, PREFERENCES) };
   }
 }

@@ -18,7 +18,7 @@ const SHORT = [
 ];
 
 describe('two gateways, three workers and Redis under load', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
 
   it('answer everything they accepted, rightly and in time, whatever of them fails', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'millrace-chaos-'));
@@ -29,12 +29,16 @@ describe('two gateways, three workers and Redis under load', function () {
       calmMs: 4000,
       rate: 20,
       hurried: 0,
+      kept: 0.2,
+      bulkLines: 400,
       folder,
       say: () => undefined,
     });
     expect(Object.keys(verdict.faults)).to.have.members(SHORT);
     expect(verdict.problems, JSON.stringify(verdict)).to.deep.equal([]);
     expect(verdict.verdict).to.equal('pass');
+    expect(verdict.async.collected).to.be.above(20);
+    expect(verdict.batches.files).to.be.above(0);
     await rm(folder, { recursive: true });
   });
 });

@@ -25,7 +25,7 @@ export const CLIENT_FAULTS: readonly Fault[] = [
     await Promise.all(
       Array.from({ length: LEAVING }, async () => {
         const leave = new AbortController();
-        const asked = client.ask(questions.long(), WAIT_MS, leave.signal);
+        const asked = client.ask(questions.long(), { waitMs: WAIT_MS, leave: leave.signal });
         await sleep(between(random, 5, 150));
         leave.abort();
         await asked;
@@ -55,7 +55,7 @@ async function untilAccepted(
   waitMs: number,
 ): Promise<void> {
   for (;;) {
-    const { outcome } = await client.ask(question(), waitMs);
+    const { outcome } = await client.ask(question(), { waitMs });
     if (outcome.is !== 'error' || !REFUSALS.includes(outcome.status)) return;
     await sleep(REFUSED_PAUSE_MS);
   }

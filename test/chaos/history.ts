@@ -4,6 +4,8 @@
  */
 export interface History {
   requests: RequestRecord[];
+  /** Files of lines, one after the other. */
+  batches: BatchRun[];
   faults: FaultRecord[];
   /** Deaths of processes that no fault brought about. */
   deaths: Death[];
@@ -29,7 +31,46 @@ export interface RequestRecord {
   /** The first attempt got no answer because its connection was refused or broke; the second one went elsewhere. */
   retried?: { at: number; why: string };
   endedAt?: number;
+  /** It was sent with `Prefer: respond-async`. */
+  kept?: Kept;
   outcome: Outcome;
+}
+
+/** What a client did to get the answer of a request that outlives it. */
+export interface Kept {
+  /** When it was told that its answer can be collected; from then on nothing excuses that it can't. */
+  acceptedAt?: number;
+  failedCalls: FailedCall[];
+}
+
+/** A call that did not bring what it was to bring, and was made again. */
+export interface FailedCall extends Span {
+  /** An error code of ours; `refused` and `broken` of connections; `nothing` where it was waited for in vain. */
+  readonly code: string;
+}
+
+/** A batch from its upload to the download of what became of its lines. */
+export interface BatchRun {
+  readonly id: string;
+  readonly lines: number;
+  readonly from: number;
+  to?: number;
+  /** Its last state, or what its client could not get past. */
+  end: string;
+  failedCalls: FailedCall[];
+  /** Of its files, once they are there. */
+  found?: BatchFindings;
+}
+
+/** How the files of a batch differ from what they must be. All are numbers of lines. */
+export interface BatchFindings {
+  duplicated: number;
+  missing: number;
+  outOfOrder: number;
+  /** With another answer than they must get, or under another name. */
+  wrong: number;
+  /** The first few, a sentence each. */
+  told: string[];
 }
 
 export type Outcome =

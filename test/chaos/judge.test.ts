@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Excuse, FaultRecord, History, RequestRecord } from './history.js';
+import type { BatchRun, Excuse, FailedCall, FaultRecord, History, RequestRecord } from './history.js';
 import { judge } from './judge.js';
 
 const EXCUSES: Record<string, Excuse> = {
@@ -13,6 +13,18 @@ const FAULTS: FaultRecord[] = [
   { name: 'gateway-kill', target: 'gateway-1', from: 7000, to: 8000 },
   { name: 'worker-kill', target: 'worker-1', from: 9000, to: 10_000 },
 ];
+
+const NONE = { duplicated: 0, missing: 0, outOfOrder: 0, wrong: 0 };
+const FOUND = { ...NONE, told: [] };
+const BATCH: BatchRun = {
+  id: 'batch',
+  lines: 1000,
+  from: 1000,
+  to: 9000,
+  end: 'completed',
+  failedCalls: [],
+  found: FOUND,
+};
 
 /** Twenty requests a second for 22 s, each answered rightly after 30 ms. */
 function flawless(): History {
@@ -30,6 +42,7 @@ function flawless(): History {
   );
   return {
     requests,
+    batches: [],
     faults: FAULTS.map((f) => ({ ...f })),
     deaths: [],
     calm: { from: 0, to: 5000 },
@@ -142,6 +155,69 @@ describe('the judge of a history', () => {
     expect(judge(history(1000, answered('error item_quarantined')), EXCUSES).verdict).to.equal('pass');
     expect(judge(history(1000, answered('error internal')), EXCUSES).wrong).to.equal(1);
     expect(judge(history(1000, answered('y')), EXCUSES).wrong).to.equal(1);
+  });
+
+  const kept = (more: Partial<RequestRecord> = {}, failedCalls: FailedCall[] = []) => ({
+    waitMs: 10_000,
+    kept: { acceptedAt: 5600, failedCalls },
+    ...more,
+  });
+
+  it('counts a 202 whose result was collected, however often it had to be asked for', () => {
+    const call = { from: 5700, to: 5710, code: 'queue_unavailable' };
+    const { problems, async } = judge(history(5500, kept({ endedAt: 9000 }, [call])), EXCUSES);
+    expect(problems).to.deep.equal([]);
+    expect(async).to.deep.equal({ accepted: 1, collected: 1, lost: 0 });
+  });
+
+  it('excuses nothing once a request was answered 202', () => {
+    for (const outcome of [
+      { is: 'nothing' },
+      { is: 'error', status: 503, code: 'queue_unavailable' },
+      { is: 'error', status: 404, code: 'job_not_found' },
+      { is: 'error', status: 500, code: 'job_lost' },
+      { is: 'error', status: 504, code: 'deadline_exceeded' },
+    ] as const) {
+      const verdict = judge(history(5500, kept({ outcome, endedAt: 5900 })), EXCUSES);
+      expect(verdict, JSON.stringify(outcome)).to.deep.include({ verdict: 'fail', lost: 1, accepted: 440 });
+      expect(verdict.async.lost).to.equal(1);
+    }
+    const swapped = { outcome: { is: 'values', answered: ['answer 7'] } } as const;
+    expect(judge(history(5500, kept(swapped)), EXCUSES)).to.include({ verdict: 'fail', wrong: 1 });
+  });
+
+  it('takes a refusal in place of the 202 as any other', () => {
+    const refused = { ...error(503, 'queue_unavailable'), kept: { failedCalls: [] } };
+    const whole = history(5500, refused);
+    Object.assign(whole.requests[0] ?? {}, kept());
+    expect(judge(whole, EXCUSES)).to.include({ verdict: 'pass', refused: 1 });
+    expect(judge(history(3000, refused), EXCUSES)).to.include({ verdict: 'fail', refusedWithoutCause: 1 });
+  });
+
+  it('takes a failed call for a result, or of a batch, only where a fault explains it', () => {
+    const calls = (code: string, at: number) => [{ from: at, to: at + 10, code }];
+    const asking = (code: string, at: number) => judge(history(1000, kept({}, calls(code, at))), EXCUSES);
+    expect(asking('broken', 7500).verdict).to.equal('pass');
+    expect(asking('broken', 2000)).to.include({ verdict: 'fail', refusedWithoutCause: 1 });
+    expect(asking('nothing', 5500)).to.include({ verdict: 'fail', unanswered: 1 });
+    const driving = { ...flawless(), batches: [{ ...BATCH, failedCalls: calls('broken', 2000) }] };
+    expect(judge(driving, EXCUSES)).to.include({ verdict: 'fail', refusedWithoutCause: 1 });
+  });
+
+  it('sums up the batches, and wants each line once, in order and right, and each batch completed', () => {
+    const judged = (...batches: BatchRun[]) => judge({ ...flawless(), batches }, EXCUSES);
+    const fine = judged(BATCH, BATCH);
+    expect(fine.problems).to.deep.equal([]);
+    expect(fine.batches).to.deep.equal({ ...NONE, files: 2, lines: 2000 });
+    for (const kind of ['duplicated', 'missing', 'outOfOrder', 'wrong'] as const) {
+      const { verdict, batches } = judged(BATCH, { ...BATCH, found: { ...FOUND, [kind]: 3 } });
+      expect({ verdict, count: batches[kind] }, kind).to.deep.equal({ verdict: 'fail', count: 3 });
+    }
+    const { found: _, ...unread } = BATCH;
+    for (const batch of [{ ...BATCH, end: 'failed' }, { ...unread, end: 'in_progress' }, unread]) {
+      expect(judged(BATCH, batch)).to.have.property('verdict', 'fail');
+    }
+    expect(judged({ ...BATCH, found: { ...FOUND, told: ['it counts 3 lines'] } }).problems).to.have.length(1);
   });
 
   it('wants throughput back within 10 s after the last fault', () => {

@@ -1,6 +1,12 @@
 import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BULL_PREFIX } from '@millrace/shared';
+import {
+  BULL_PREFIX,
+  FILES_EXPIRY_KEY,
+  jobRecordKey,
+  NEWEST_JOBS_KEY,
+  OPEN_BATCHES_KEY,
+} from '@millrace/shared';
 import type { Redis } from 'ioredis';
 import type { ChaosCluster } from './chaos-cluster.js';
 
@@ -14,7 +20,32 @@ const MORE_DESCRIPTORS = 12;
 export interface KeyLives {
   readonly longestWaitMs: number;
   readonly idempotencyKeepMs: number;
+  /** How long requests that outlive their clients are kept. */
+  readonly keptMs: number;
+  readonly fileKeepMs: number;
+  /**
+   * Lines of a batch whose gateway died are run again by the next one. What they had under way before lives for as long as
+   * lines may take, in ms; so many keys at most.
+   */
+  readonly lineMs: number;
+  readonly mostOrphans: number;
 }
+
+const DAY_MS = 24 * 3600 * 1000;
+/** Batches may take a day here, and what they write is held for one more. */
+const HELD_MS = 2 * DAY_MS;
+/** Records of jobs and files outlive what they tell of, so that who comes late learns that it is gone. */
+const JOB_GONE_MS = DAY_MS;
+const FILE_GONE_MS = 7 * DAY_MS;
+const BATCH_KEPT_MS = 30 * DAY_MS;
+
+/** How much longer than its request a key of each kind lives, in ms. */
+const OUTLIVES_MS: Readonly<Record<string, number>> = {
+  'mr-reply': 10_000,
+  'mr-payload': 60_000,
+  'mr-cancel': 10_000,
+  'mr-marker': 60_000,
+};
 
 /** What BullMQ keeps for each queue, whatever has gone through it. */
 const QUEUE_KEYS = /^(id|meta|meta-paused|events|pc|marker|stalled-check|completed|failed)$/;
@@ -30,9 +61,13 @@ export async function leftInRedis(redis: Redis, lives: KeyLives): Promise<string
 export async function lookInRedis(redis: Redis, lives: KeyLives): Promise<string[]> {
   const left: string[] = [];
   const settled = new Map<string, Set<string>>();
+  const orphans: string[] = [];
   for (const key of await allKeys(redis)) {
     if (key.startsWith(`${BULL_PREFIX}:`)) left.push(...(await lookAtQueueKey(redis, key, settled)));
-    else if (!key.startsWith('{mr-registry}:')) left.push(...(await lookAtLife(redis, key, lives)));
+    else if (!key.startsWith('{mr-registry}:')) left.push(...(await lookAtLife(redis, key, lives, orphans)));
+  }
+  if (orphans.length > lives.mostOrphans) {
+    left.push(`${orphans.length} keys that live longer than any request waits, such as ${orphans[0]}`);
   }
   return left;
 }
@@ -71,21 +106,49 @@ async function lookAtQueueKey(
 async function lookAtLife(
   redis: Redis,
   key: string,
-  { longestWaitMs, idempotencyKeepMs }: KeyLives,
+  { longestWaitMs, idempotencyKeepMs, keptMs, fileKeepMs, lineMs }: KeyLives,
+  orphans: string[],
 ): Promise<string[]> {
+  // Empty, it is not there.
+  if (key === OPEN_BATCHES_KEY)
+    return [`the batches ${await redis.zrange(key, '0', '-1')}, which have not ended`];
+  // Of what has gone these forget when its time comes, or when there are newer ones.
+  if (key === FILES_EXPIRY_KEY || key === NEWEST_JOBS_KEY) return [];
+  const kind = key.slice(0, key.indexOf(':'));
   const limits: Record<string, number> = {
-    'mr-reply': longestWaitMs + 10_000,
-    'mr-payload': longestWaitMs + 60_000,
-    'mr-cancel': longestWaitMs + 10_000,
-    'mr-marker': longestWaitMs + 60_000,
+    ...Object.fromEntries(Object.entries(OUTLIVES_MS).map(([name, ms]) => [name, longestWaitMs + ms])),
     'mr-idempotency': longestWaitMs + idempotencyKeepMs,
+    'mr-job': keptMs + JOB_GONE_MS,
+    'mr-jobs': keptMs + JOB_GONE_MS,
+    'mr-file': fileKeepMs + FILE_GONE_MS,
+    'mr-files': fileKeepMs + FILE_GONE_MS,
+    'mr-file-hold': HELD_MS,
+    '{mr-files}': DAY_MS,
+    '{mr-batches}': BATCH_KEPT_MS,
   };
-  const limit = limits[key.slice(0, key.indexOf(':'))];
+  const limit = limits[kind];
   if (limit === undefined) return [`the key ${key}, which nothing is known of`];
   const ttl = await redis.pttl(key);
   if (ttl === -1) return [`the key ${key}, which never expires`];
   // A second for what clocks and rounding differ by.
-  return ttl > limit + 1000 ? [`the key ${key}, which expires only in ${ttl} ms`] : [];
+  if (ttl <= limit + 1000) return [];
+  const outlivesMs = OUTLIVES_MS[kind];
+  if (outlivesMs !== undefined) {
+    if (ttl <= (await keptFor(redis, key)) + outlivesMs + 1000) return [];
+    if (ttl <= lineMs + outlivesMs + 1000) {
+      orphans.push(key);
+      return [];
+    }
+  }
+  return [`the key ${key}, which expires only in ${ttl} ms`];
+}
+
+/** How much longer the request that a key is of is kept, in ms; -Infinity for one that is not. */
+async function keptFor(redis: Redis, key: string): Promise<number> {
+  const [, id] = /:([0-9a-f-]{36})(?:\.\d+)?$/.exec(key) ?? [];
+  const record = id === undefined ? null : await redis.get(jobRecordKey(id));
+  if (record === null) return Number.NEGATIVE_INFINITY;
+  return (JSON.parse(record) as { keepUntil: number }).keepUntil - Date.now();
 }
 
 /** Open descriptors of every process of the cluster, to compare with later. */

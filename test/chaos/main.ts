@@ -1,5 +1,5 @@
 /**
- * `npm run chaos -- [--minutes 10] [--seed 1] [--rate 60] [--faults NAME,...]`: a private cluster under load while
+ * `npm run chaos -- [--minutes 10] [--seed 1] [--rate 60] [--bulk-lines 2000] [--faults NAME,...]`: a private cluster under load while
  * its processes, its Redis, the links between them and its clients fail in an order drawn from the seed. The
  * last line is the verdict as JSON; the exit code is 0 only for a pass.
  *
@@ -30,6 +30,7 @@ function readPlan(): ChaosPlan {
       minutes: { type: 'string', default: '10' },
       seed: { type: 'string', default: '1' },
       rate: { type: 'string', default: '60' },
+      'bulk-lines': { type: 'string', default: '2000' },
       faults: { type: 'string', default: FAULTS.map(({ name }) => name).join(',') },
     },
   });
@@ -49,6 +50,8 @@ function readPlan(): ChaosPlan {
     calmMs: CALM_MS,
     rate: number('rate', values.rate),
     hurried: 0.05,
+    kept: 0.15,
+    bulkLines: number('bulk-lines', values['bulk-lines']),
     folder,
     say: console.log,
   };

@@ -17,14 +17,20 @@ export interface Question {
   recognise(output: unknown): string;
 }
 
-/** Of a hundred requests: how many are of each kind. */
-const MIX = [
+/** Of a hundred requests: how many are of each kind, and of how many items. */
+export type Mix = readonly {
+  readonly kind: 'identity' | 'identity-list' | 'identity-large' | 'sentence' | 'sentence-list';
+  readonly percent: number;
+  items(random: Random): number;
+}[];
+
+const MIX: Mix = [
   { kind: 'identity', percent: 36, items: () => 1 },
   { kind: 'identity-list', percent: 8, items: (random: Random) => 2 + Math.floor(random() * 45) },
   { kind: 'identity-large', percent: 6, items: () => 1 },
   { kind: 'sentence', percent: 42, items: () => 1 },
   { kind: 'sentence-list', percent: 8, items: (random: Random) => 2 + Math.floor(random() * 40) },
-] as const;
+];
 
 const HUNDRED_KIB = 100 * 1024;
 /** Over 4 KiB a payload gets a key of its own; over 64 KiB a reply is only announced. */
@@ -44,13 +50,13 @@ export class Questions {
     this.#faultyModel = faultyModel;
   }
 
-  next(): Question {
+  next(mix: Mix = MIX): Question {
     let drawn = this.#random() * 100;
-    const chosen = MIX.find(({ percent }) => {
+    const chosen = mix.find(({ percent }) => {
       drawn -= percent;
       return drawn < 0;
     });
-    const { kind, items } = chosen ?? MIX[0];
+    const { kind, items } = chosen ?? { kind: 'identity', items: () => 1 };
     if (kind.startsWith('sentence') && this.#references) {
       return this.#sentences(kind, items(this.#random), this.#references);
     }
@@ -91,6 +97,11 @@ export class Questions {
       partial: true,
       recognise: (output) => `value ${(output as { answer?: number[] } | null)?.answer?.[0]}`,
     };
+  }
+
+  /** Of the faulty model too, but with nothing wrong with it. */
+  harmless(): Question {
+    return this.#harmful('harmless', 1, [], {}, []);
   }
 
   poison(): Question {

@@ -19,7 +19,14 @@ describe('the judge of a real run that was tampered with', () => {
     cluster = await ChaosCluster.start({ gateways: 1, workers: 1, models: ['identity'], env: {}, now });
   });
   beforeEach(() => {
-    history = { requests: [], faults: [], deaths: [], calm: { from: now(), to: now() }, leftovers: [] };
+    history = {
+      requests: [],
+      batches: [],
+      faults: [],
+      deaths: [],
+      calm: { from: now(), to: now() },
+      leftovers: [],
+    };
     client = new RecordingClient(history, now, () => cluster.gatewayUrls, `tampering-${now()}`);
   });
   afterEach(() => {
@@ -28,7 +35,7 @@ describe('the judge of a real run that was tampered with', () => {
   });
   after(() => cluster?.end());
 
-  const ask = (text: string) => client.ask(echo(text), WAIT_MS);
+  const ask = (text: string) => client.ask(echo(text), { waitMs: WAIT_MS });
   const tamper = (change: Tamper | undefined) => {
     for (const { link } of cluster.workers) link.tamper = change;
   };
