@@ -216,6 +216,7 @@ async function start(
     files,
     infer,
     readLine: lineReader({ directory, settings }),
+    jobItems: (model) => admission.bulkJobItems(model),
     clock,
     metrics,
     logger,

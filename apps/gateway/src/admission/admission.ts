@@ -2,6 +2,7 @@ import {
   MillraceError,
   type ModelDescription,
   type PriorityClass,
+  queueName,
   type RedisClock,
   type Settings,
 } from '@millrace/shared';
@@ -20,6 +21,11 @@ const UNKNOWN_RETRY_SECONDS = 5;
  * answered.
  */
 const TRUSTED = 0.85;
+
+/** Few enough that they spread over sessions and workers. */
+const MOST_BULK_ITEMS = 32;
+/** How long a session is to be busy with a job of bulk work while interactive work comes, in ms. */
+const BULK_JOB_MS = 10;
 
 export type AdmissionLimits = Pick<Settings, 'maxQueuedItems' | 'maxQueuedBytes'>;
 
@@ -80,6 +86,17 @@ export class Admission {
     if (items <= 2 * directory.sessions(model)) return 0;
     const { capacity } = directory.drain(model);
     return capacity > 0 ? (items * 1000) / capacity : 0;
+  }
+
+  /**
+   * Most items of a job of bulk work. While interactive work comes, it is what a session runs in a moment: a worker that
+   * has fetched a larger one fetches nothing else until that is run.
+   */
+  bulkJobItems(model: ModelDescription): number {
+    const { load, directory } = this.#parts;
+    if (!load.interactiveLately(queueName(model.name, model.version))) return MOST_BULK_ITEMS;
+    const perSession = directory.drain(model).capacity / Math.max(1, directory.sessions(model));
+    return Math.min(MOST_BULK_ITEMS, Math.max(1, Math.floor((perSession * BULK_JOB_MS) / 1000)));
   }
 
   /** To be told of every admitted request once it waits no longer. */

@@ -4,6 +4,7 @@ import {
   type GatewayMetrics,
   type Logger,
   MillraceError,
+  type ModelDescription,
   type RedisClock,
   type Settings,
 } from '@millrace/shared';
@@ -37,6 +38,8 @@ export interface RunnerParts {
   clock: RedisClock;
   metrics: GatewayMetrics;
   logger: Logger;
+  /** Most items of a job of bulk work for a model, now. */
+  jobItems(model: ModelDescription): number;
   settings: Pick<Settings, 'batchItems' | 'maxJobItems' | 'maxBodyBytes'>;
 }
 
@@ -102,7 +105,13 @@ export class BatchRunner {
     const begun = await this.#begin(batch, input);
     const groupItems = Math.min(MOST_GROUP_ITEMS, settings.maxJobItems);
     const tenant = batch.owner;
-    const groups = new LineGroups({ infer, clock, tenant, priority: 'bulk', mostItems: groupItems });
+    const groups = new LineGroups({
+      infer,
+      clock,
+      tenant,
+      priority: 'bulk',
+      mostItems: (model) => Math.min(groupItems, this.#parts.jobItems(model)),
+    });
     const writer = new CheckpointWriter(begun, {
       store: files.store,
       commit: async (advance) => {

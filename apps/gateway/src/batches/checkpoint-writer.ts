@@ -7,6 +7,7 @@ import { SegmentBuffer } from './segments.js';
 /** Lines are written when they are so many bytes, or when the last writing is so long ago, in ms. */
 const SEGMENT_BYTES = 8 * 1024 * 1024;
 const CHECKPOINT_MS = 10_000;
+const PIECE_BYTES = 256 * 1024;
 /** While so much waits to be written, no more is read. */
 const MOST_UNWRITTEN_BYTES = 2 * SEGMENT_BYTES;
 
@@ -126,7 +127,7 @@ export class CheckpointWriter {
     const taken = buffer.take();
     if (!taken) return [];
     const { segment, lines } = taken;
-    const written = await this.#parts.store.put(segment.key, inOrder(lines));
+    const written = await this.#parts.store.put(segment.key, inPieces(lines));
     if (written !== segment.bytes) {
       throw new MillraceError('internal', undefined, {}, { cause: new Error(`${segment.key} is cut short`) });
     }
@@ -134,6 +135,15 @@ export class CheckpointWriter {
   }
 }
 
-async function* inOrder(lines: readonly Buffer[]): AsyncGenerator<Buffer, void, undefined> {
-  yield* lines;
+/** The lines in pieces that are worth a write each. */
+async function* inPieces(lines: readonly Buffer[]): AsyncGenerator<Buffer, void, undefined> {
+  let from = 0;
+  let bytes = 0;
+  for (const [index, line] of lines.entries()) {
+    bytes += line.byteLength;
+    if (bytes < PIECE_BYTES && index < lines.length - 1) continue;
+    yield Buffer.concat(lines.slice(from, index + 1), bytes);
+    from = index + 1;
+    bytes = 0;
+  }
 }

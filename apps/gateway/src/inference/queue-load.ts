@@ -7,6 +7,8 @@ const POLL_MS = 250;
 const STALE_MS = 4 * POLL_MS;
 /** After so many readings in a row that found jobs waiting, about a second, workers are known to be at their limit. */
 const BACKLOGGED_READINGS = 4;
+/** So long after the last of it, in ms, interactive work is expected; workers have the same. */
+const INTERACTIVE_MS = 1000;
 /** Weight of the newest job in the running mean. */
 const SMOOTHING_PER_JOB = 0.05;
 
@@ -28,6 +30,8 @@ interface ClassLoad {
 }
 
 interface Load {
+  /** When interactive work was last seen, in ms of the process's clock. */
+  interactiveAt: number;
   of: Record<PriorityClass, ClassLoad>;
   /** Jobs of all gateways that workers held at the last reading. */
   activeJobs: number;
@@ -85,7 +89,13 @@ export class QueueLoad {
     return this.#load(queue).of[priority].itemsPerJob;
   }
 
+  /** Whether interactive work came lately: more of it is likely to come. */
+  interactiveLately(queue: string): boolean {
+    return performance.now() - this.#load(queue).interactiveAt < INTERACTIVE_MS;
+  }
+
   added(queue: string, items: number, priority: PriorityClass): void {
+    if (priority === 'interactive') this.#load(queue).interactiveAt = performance.now();
     const load = this.#load(queue).of[priority];
     load.addedItems += items;
     load.ownItems += items;
@@ -139,6 +149,8 @@ export class QueueLoad {
         all += waiting[each];
       }
       load.activeJobs = active;
+      // Other gateways' too.
+      if (waiting.interactive > 0) load.interactiveAt = performance.now();
       load.backlogged = all > 0 ? load.backlogged + 1 : 0;
       this.#metrics.queueJobs.set({ queue, state: 'waiting' }, all);
       this.#metrics.queueJobs.set({ queue, state: 'active' }, active);
@@ -165,6 +177,7 @@ export class QueueLoad {
     let load = this.#loads.get(queue);
     if (!load) {
       load = {
+        interactiveAt: Number.NEGATIVE_INFINITY,
         of: { interactive: nothing(), normal: nothing(), bulk: nothing() },
         activeJobs: 0,
         backlogged: 0,

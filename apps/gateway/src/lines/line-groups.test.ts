@@ -44,7 +44,7 @@ function groupsOver(ran: InferRequest[], infer: (request: InferRequest) => Promi
     clock: new RedisClock(),
     tenant: 'anonymous',
     priority: 'bulk',
-    mostItems: 4,
+    mostItems: () => 4,
   });
 }
 

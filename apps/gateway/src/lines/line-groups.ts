@@ -24,8 +24,8 @@ export interface GroupParts {
   priority: InferRequest['priority'];
   /** The trace that all of the stream belongs to. */
   traceparent?: string | undefined;
-  /** Most items of a group of several lines; a longer line runs by itself. */
-  mostItems: number;
+  /** Most items of a group of several lines for a model, now; a longer line runs by itself. */
+  mostItems(model: InferRequest['model']): number;
 }
 
 interface Waiting {
@@ -64,8 +64,9 @@ export class LineGroups {
     return new Promise((resolve, reject) => {
       const key = kindOf(line);
       const bytes = line.inputs.reduce((sum, { data }) => sum + data.byteLength, 0);
+      const mostItems = this.#parts.mostItems(line.model);
       let group = this.#open.get(key);
-      if (group && group.items + line.itemCount > this.#parts.mostItems) {
+      if (group && group.items + line.itemCount > mostItems) {
         this.#close(key, group);
         group = undefined;
       }
@@ -76,7 +77,7 @@ export class LineGroups {
       group.lines.push({ line, resolve, reject });
       group.items += line.itemCount;
       group.bytes += bytes;
-      if (group.items >= this.#parts.mostItems || group.bytes >= MOST_GROUP_BYTES) this.#close(key, group);
+      if (group.items >= mostItems || group.bytes >= MOST_GROUP_BYTES) this.#close(key, group);
       else this.#flushSoon();
     });
   }

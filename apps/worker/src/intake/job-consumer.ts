@@ -164,6 +164,11 @@ export class JobConsumer {
     await this.#redis.zadd(this.#worker.toKey('marker'), 0, '0');
   }
 
+  /** How many jobs wait that go before those of a priority. */
+  async waitingBefore(priority: number): Promise<number> {
+    return this.#redis.zcount(this.#worker.toKey('prioritized'), '-inf', `(${priority * PRIORITY_STEP}`);
+  }
+
   /** The jobs of one priority that wait longest, at most `most`: their ids and when they were added, epoch ms. */
   async waitingLongest(priority: number, most: number): Promise<{ id: string; addedAt: number }[]> {
     const from = priority * PRIORITY_STEP;

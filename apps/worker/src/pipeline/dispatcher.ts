@@ -31,6 +31,8 @@ export class Dispatcher {
   #draining = false;
   #stopped = false;
   #interactiveAt = Number.NEGATIVE_INFINITY;
+  /** Runs with bulk items in them that have not ended. */
+  #bulkRuns = 0;
   /** Called whenever items left the pool or a session became free. */
   onProgress: () => void = () => undefined;
   /** Whether work waits that has not reached the pool. */
@@ -116,9 +118,14 @@ export class Dispatcher {
         this.#pumpAt(state, now);
         return;
       }
-      const groups = planGroups(pool.items, this.#limits(now), this.#runCost());
-      // An item that runs alone never waits in a slot: its marker would charge it with the run before it.
-      const group = groups.find(([first]) => !first?.alone || (idle && this.parts.gate.free));
+      const limits = this.#limits(now);
+      const bulkMayRun = limits.bulkRunMs === undefined || (idle && this.#bulkRuns < this.#mostBulkRuns);
+      const groups = planGroups(pool.items, limits, this.#runCost());
+      const group = groups.find(([first]) => {
+        // An item that runs alone never waits in a slot: its marker would charge it with the run before it.
+        if (first?.alone) return idle && this.parts.gate.free;
+        return bulkMayRun || !first?.bulk;
+      });
       if (!group) return;
       if (group[0]?.alone) {
         this.parts.gate.take();
@@ -135,9 +142,14 @@ export class Dispatcher {
     this.#interactiveAt = now;
   }
 
+  /** Whether interactive work came lately. */
+  interactiveLately(now: number): boolean {
+    return now - this.#interactiveAt < INTERACTIVE_MS;
+  }
+
   #limits(now: number): GroupLimits {
     const { batching, bulkRunMs } = this.parts;
-    return now - this.#interactiveAt < INTERACTIVE_MS ? { ...batching, bulkRunMs } : batching;
+    return this.interactiveLately(now) ? { ...batching, bulkRunMs } : batching;
   }
 
   /** A lone request's time is the model's alone; once work piles up, each further run is also paid for around it. */
@@ -172,8 +184,16 @@ export class Dispatcher {
     if (dropped.length > 0) this.onProgress();
   }
 
+  /** While interactive work comes, half of the sessions are left to it: it would wait for a run of bulk items to end. */
+  get #mostBulkRuns(): number {
+    return Math.max(1, Math.floor(this.parts.sessions.clients.length / 2));
+  }
+
   #start(group: HeldItem[]): void {
+    const bulk = group.some((item) => item.bulk) ? 1 : 0;
+    this.#bulkRuns += bulk;
     void this.parts.runner.run(group).finally(() => {
+      this.#bulkRuns -= bulk;
       this.onProgress();
       this.pump();
     });

@@ -29,6 +29,12 @@ const FAILING_MS = 3000;
 const TYPICAL_SIZE = 16;
 const MEAN_WEIGHT = 0.05;
 const MOST_JOBS = 128;
+/** While no interactive work comes, so many times as much is fetched ahead. */
+const BULK_AHEAD = 3;
+/** While some comes, no bulk work is fetched on top of so much that waits for a session, in predicted ms. */
+const BULK_HELD_MS = 5;
+/** How often other work is looked for then, in ms. */
+const LOOK_MS = 3;
 /** Items that need no run of the model and wait to be answered: from so many on, nothing more is fetched. */
 const MOST_RUNLESS = 256;
 /** A job that could not be read this often, for reasons that are not its own, is given up. */
@@ -42,6 +48,7 @@ export class IntakeLoop {
   #stopped = false;
   #loop: Promise<void> | undefined;
   #preparingMs = 0;
+  #preparingBulkMs = 0;
   /** Running mean of what an item adds to a run, in ms: the guess for items not prepared yet. */
   #meanItemMs: number;
   #itemsPerJob = 1;
@@ -124,23 +131,67 @@ export class IntakeLoop {
     }
   }
 
-  /** Waits until less than `prefetchMs` of work is ahead of the sessions; how many jobs to look for then. */
+  /** Waits until there is room ahead of the sessions; how many jobs to look for then. */
   async #room(): Promise<number> {
-    const { pool, curve, prefetch, prefetchMs, sessions, dispatcher } = this.parts;
+    const { dispatcher, clock } = this.parts;
     for (;;) {
-      const aheadMs = ((pool.ms + this.#preparingMs) * curve.correction) / sessions;
-      const roomMs = prefetchMs - aheadMs;
-      const nothingAhead = pool.count + this.#preparing.size === 0;
-      const open = prefetch ? roomMs > 0 || nothingAhead : nothingAhead && !dispatcher.busy;
-      if ((open && this.#runless.length < MOST_RUNLESS) || this.#stopped) {
-        const jobMs = (this.#meanItemMs * this.#itemsPerJob * curve.correction) / sessions;
-        return Math.min(MOST_JOBS, Math.max(1, Math.ceil(roomMs / jobMs)));
-      }
+      if (this.#stopped) return 1;
+      const apart = dispatcher.interactiveLately(clock.now()) && this.#bulkMs > 0;
+      const most = apart ? await this.#roomBesideBulk() : this.#roomForAll();
+      if (most > 0 || this.#stopped) return most;
       await new Promise<void>((resolve) => {
-        this.#roomWaiter = resolve;
+        // Of what comes to Redis meanwhile nobody tells.
+        const timer = apart ? setTimeout(resolve, LOOK_MS) : undefined;
+        this.#roomWaiter = () => {
+          clearTimeout(timer);
+          resolve();
+        };
       });
       this.#roomWaiter = undefined;
     }
+  }
+
+  /** Jobs to look for until `prefetchMs` of work are ahead of the sessions. */
+  #roomForAll(): number {
+    const { pool, prefetch, prefetchMs, dispatcher, clock } = this.parts;
+    // Nobody waits for bulk work: the more of it is there to choose from, the less is padded.
+    const alone = !dispatcher.interactiveLately(clock.now());
+    const roomMs = prefetchMs * (alone ? BULK_AHEAD : 1) - this.#aheadMs(pool.ms + this.#preparingMs);
+    const nothingAhead = pool.count + this.#preparing.size === 0;
+    const open = prefetch ? roomMs > 0 || nothingAhead : nothingAhead && !dispatcher.busy;
+    return open && this.#runless.length < MOST_RUNLESS ? this.#jobsIn(roomMs) : 0;
+  }
+
+  /**
+   * The same while interactive work comes and bulk work is held: that takes no room from other work, and what is held of
+   * it stays little, since it would be between that and the sessions.
+   */
+  async #roomBesideBulk(): Promise<number> {
+    const { pool, prefetch, prefetchMs, consumer } = this.parts;
+    const roomMs = prefetchMs - this.#aheadMs(pool.ms + this.#preparingMs - this.#bulkMs);
+    if (!prefetch || roomMs <= 0 || this.#runless.length >= MOST_RUNLESS) return this.#roomForAll();
+    const stopped = new Promise<number>((resolve) => {
+      this.#roomWaiter = () => resolve(0);
+    });
+    // A Redis that is away is met by the fetch; it must not hold up the end.
+    const waiting = await Promise.race([consumer.waitingBefore(PRIORITIES.bulk).catch(() => 0), stopped]);
+    if (waiting > 0) return Math.min(waiting, this.#jobsIn(roomMs));
+    return this.#bulkMs <= BULK_HELD_MS ? 1 : 0;
+  }
+
+  /** Predicted ms of bulk work that is held and does not run. */
+  get #bulkMs(): number {
+    return this.parts.pool.bulkMs + this.#preparingBulkMs;
+  }
+
+  /** How long the sessions take for so much predicted work, in ms. */
+  #aheadMs(ms: number): number {
+    return (ms * this.parts.curve.correction) / this.parts.sessions;
+  }
+
+  #jobsIn(roomMs: number): number {
+    const jobMs = this.#aheadMs(this.#meanItemMs * this.#itemsPerJob);
+    return Math.min(MOST_JOBS, Math.max(1, Math.ceil(roomMs / jobMs)));
   }
 
   #accept(jobs: readonly FetchedJob[]): void {
@@ -148,7 +199,9 @@ export class IntakeLoop {
     this.#itemsPerJob += MEAN_WEIGHT * (items / jobs.length - this.#itemsPerJob);
     this.parts.arrivals.observe(items, this.parts.clock.now());
     const guess = items * this.#meanItemMs;
+    const bulk = jobs.reduce((sum, job) => sum + (isBulk(job) ? itemsOf(job) : 0), 0) * this.#meanItemMs;
     this.#preparingMs += guess;
+    this.#preparingBulkMs += bulk;
     const preparing = this.#prepare(jobs)
       .catch((error: Error) => {
         this.parts.logger.error({ err: error }, 'fetched jobs could not be prepared');
@@ -156,6 +209,7 @@ export class IntakeLoop {
       })
       .finally(() => {
         this.#preparingMs -= guess;
+        this.#preparingBulkMs -= bulk;
         this.#preparing.delete(preparing);
         this.#roomWaiter?.();
         this.parts.dispatcher.pump();
@@ -313,4 +367,8 @@ function itemsOf({ job }: FetchedJob): number {
   const parts: unknown = (job.data as { parts?: unknown } | undefined)?.parts;
   if (!Array.isArray(parts)) return 1;
   return parts.reduce((sum: number, part: { count?: unknown } | null) => sum + (Number(part?.count) || 1), 0);
+}
+
+function isBulk({ job }: FetchedJob): boolean {
+  return (job.opts.priority ?? 0) >= PRIORITIES.bulk;
 }

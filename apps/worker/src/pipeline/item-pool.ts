@@ -5,6 +5,7 @@ export class ItemPool {
   readonly #items = new Set<HeldItem>();
   #size = 0;
   #ms = 0;
+  #bulkMs = 0;
 
   /** `itemMs`: predicted ms that an item of a size adds to a run. */
   constructor(private readonly itemMs: (size: number) => number) {}
@@ -23,6 +24,11 @@ export class ItemPool {
     return this.#ms;
   }
 
+  /** The same of bulk items. */
+  get bulkMs(): number {
+    return this.#bulkMs;
+  }
+
   get items(): readonly HeldItem[] {
     return [...this.#items];
   }
@@ -37,16 +43,13 @@ export class ItemPool {
     for (const item of items) {
       if (this.#items.has(item)) continue;
       this.#items.add(item);
-      this.#size += item.size;
-      this.#ms += this.itemMs(item.size);
+      this.#count(item, 1);
     }
   }
 
   take(items: readonly HeldItem[]): void {
     for (const item of items) {
-      if (!this.#items.delete(item)) continue;
-      this.#size -= item.size;
-      this.#ms -= this.itemMs(item.size);
+      if (this.#items.delete(item)) this.#count(item, -1);
     }
   }
 
@@ -55,5 +58,12 @@ export class ItemPool {
     const taken = [...this.#items].filter(matches);
     this.take(taken);
     return taken;
+  }
+
+  #count(item: HeldItem, sign: 1 | -1): void {
+    const ms = sign * this.itemMs(item.size);
+    this.#size += sign * item.size;
+    this.#ms += ms;
+    if (item.bulk) this.#bulkMs += ms;
   }
 }

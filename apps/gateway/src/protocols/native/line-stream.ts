@@ -104,7 +104,8 @@ export class LineStream {
     const traceparent = traceparentOf(req.headers);
     // More at once could never be admitted.
     const mostItems = Math.min(settings.maxJobItems, settings.maxQueuedItems);
-    this.#groups = new LineGroups({ infer, clock, tenant, priority, traceparent, mostItems });
+    const groups = { infer, clock, tenant, priority, traceparent, mostItems: () => mostItems };
+    this.#groups = new LineGroups(groups);
     const refused = (): void => this.#window.refused();
     this.#predictor = new LinePredictor({ groups: this.#groups, clock, model, settings, waitMs, refused });
     this.#output = new LineOutput(res, inOrder, {
