@@ -63,6 +63,8 @@ export class BatchRunner {
   readonly #parts: RunnerParts;
   #epoch = 0;
   #stop: Stop | undefined;
+  /** Whether the input file has a record: then that its bytes are not there is the storage's fault. */
+  #found = false;
   #writer: CheckpointWriter | undefined;
   #lines: LineRun | undefined;
   readonly #aborted = new AbortController();
@@ -70,6 +72,11 @@ export class BatchRunner {
   constructor(id: string, parts: RunnerParts) {
     this.#id = id;
     this.#parts = parts;
+  }
+
+  /** Of this runner; 0 before it has taken the batch. */
+  get epoch(): number {
+    return this.#epoch;
   }
 
   /** Writes what is done and leaves the rest to another gateway. */
@@ -101,6 +108,7 @@ export class BatchRunner {
     if (batch.state !== 'validating' && batch.state !== 'in_progress') return true;
     const { files, clock, metrics, infer, readLine, settings } = this.#parts;
     const file = await files.get(batch.inputFileId, batch.owner);
+    this.#found = true;
     const input = await BatchInput.open((start) => files.open(file, start));
     const begun = await this.#begin(batch, input);
     const groupItems = Math.min(MOST_GROUP_ITEMS, settings.maxJobItems);
@@ -210,7 +218,7 @@ export class BatchRunner {
     const { code, message } = error;
     if (code === 'batch_not_found') return 'over';
     if (this.#stop === 'cancelling') return this.#end();
-    if (FATAL.has(code)) {
+    if (FATAL.has(code) && !(this.#found && code === 'file_not_found')) {
       await this.#update((before) =>
         before.state === 'validating' || before.state === 'in_progress'
           ? inState({ ...before, outcome: 'failed', faults: [{ code, message }] }, 'finalizing', clock.now())

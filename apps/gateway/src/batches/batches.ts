@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { BATCHES_QUEUE, BULL_PREFIX, MillraceError } from '@millrace/shared';
 import { DelayedError, type Job, Queue, WaitingError, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
@@ -16,6 +17,11 @@ const LOCK_MS = 10_000;
 const STALLED_MS = 5000;
 /** What is held up goes on after this, in ms. */
 const HELD_UP_MS = 15_000;
+/** How long a checkpoint may take when the gateway stops, and then the closing of connections, in ms. */
+const DRAIN_MS = 5000;
+const CLOSE_MS = 1000;
+/** What a runner has left is looked at again after this, in ms. */
+const AGAIN_MS = 100;
 /** A batch that should run and that no gateway has is found within this, in ms. */
 const SWEEP_MS = 30_000;
 /** What a batch has written is kept so much longer than it may take, in ms, for whoever has to bring it to its end. */
@@ -56,6 +62,7 @@ export class Batches {
   readonly #queue: Queue<BatchJob>;
   #worker: Worker<BatchJob> | undefined;
   readonly #runners = new Set<BatchRunner>();
+  readonly #runs = new Set<Promise<void>>();
   #sweeping: NodeJS.Timeout | undefined;
   #draining = false;
 
@@ -73,7 +80,7 @@ export class Batches {
 
   start(): void {
     const { fetching, logger } = this.#parts;
-    this.#worker = new Worker<BatchJob>(BATCHES_QUEUE, (job, token) => this.#run(job, token), {
+    this.#worker = new Worker<BatchJob>(BATCHES_QUEUE, (job, token) => this.#track(this.#run(job, token)), {
       connection: fetching,
       prefix: BULL_PREFIX,
       concurrency: AT_ONCE,
@@ -89,12 +96,15 @@ export class Batches {
     this.#sweeping = setInterval(() => void this.#sweep(), SWEEP_MS);
   }
 
-  /** What runs writes its checkpoint; other gateways go on. */
+  /** What runs writes its checkpoint; other gateways go on. A Redis or a storage that is away is not waited for. */
   async stop(): Promise<void> {
     this.#draining = true;
     clearInterval(this.#sweeping);
+    // Fetches nothing more; does not wait for what runs.
+    await this.#worker?.pause(true);
     for (const runner of this.#runners) runner.drain();
-    await Promise.allSettled([this.#worker?.close(), this.#queue.close()]);
+    await within(DRAIN_MS, [...this.#runs]);
+    await within(CLOSE_MS, [this.#worker?.close(true), this.#queue.close()]);
   }
 
   /**
@@ -104,6 +114,9 @@ export class Batches {
    */
   async create(owner: string, request: BatchRequest, key: string | undefined): Promise<BatchView> {
     const { files, clock } = this.#parts;
+    const record = newBatch(owner, request, key, clock.now());
+    const made = key === undefined ? undefined : await this.records.find(record.id);
+    if (made) return sameBatch(made, record);
     const file = await files.get(request.inputFileId, owner);
     if (file.purpose !== 'batch') {
       const field = 'input_file_id';
@@ -111,7 +124,6 @@ export class Batches {
         field,
       });
     }
-    const record = newBatch(owner, request, key, clock.now());
     // What it writes has no record until it has ended.
     const heldUntil = record.expiresAt + HELD_MS;
     await Promise.all([
@@ -123,9 +135,7 @@ export class Batches {
       await this.#enqueue(record).catch(() => undefined);
       return { record, counts: record.checkpoint };
     }
-    const view = await this.records.read(record.id, owner);
-    if (identityOf(view.record) !== identityOf(record)) throw new MillraceError('idempotency_key_reused');
-    return view;
+    return sameBatch(await this.records.read(record.id, owner), record);
   }
 
   /** @throws MillraceError `batch_not_found`, `batch_ended`. */
@@ -198,16 +208,39 @@ export class Batches {
     try {
       if (this.#draining) runner.drain();
       const end = await runner.run();
-      if (end === 'over') return;
+      if (end === 'over') {
+        if (await this.#isLeft(runner, id)) await this.#again(job, token, AGAIN_MS);
+        return;
+      }
       if (end === 'drained') {
         await job.moveToWait(token);
         throw new WaitingError();
       }
-      await job.moveToDelayed(Date.now() + HELD_UP_MS, token);
-      throw new DelayedError();
+      await this.#again(job, token, HELD_UP_MS);
     } finally {
       this.#runners.delete(runner);
       this.#parts.metrics.batchesRunning.dec();
+    }
+  }
+
+  /** Whether a batch was resumed or cancelled just after its runner had left it. */
+  async #isLeft({ epoch }: BatchRunner, id: string): Promise<boolean> {
+    const found = await this.records.find(id);
+    return found?.record.epoch === epoch && isToRun(found.record);
+  }
+
+  /** @throws DelayedError, by which BullMQ leaves the job where it was put. */
+  async #again(job: Job<BatchJob>, token: string | undefined, afterMs: number): Promise<never> {
+    await job.moveToDelayed(Date.now() + afterMs, token);
+    throw new DelayedError();
+  }
+
+  async #track(run: Promise<void>): Promise<void> {
+    this.#runs.add(run);
+    try {
+      await run;
+    } finally {
+      this.#runs.delete(run);
     }
   }
 
@@ -217,7 +250,9 @@ export class Batches {
       for (const id of await this.records.open()) {
         const found = await this.records.find(id);
         if (!found) await this.records.forget(id);
-        else if (found.record.state !== 'paused') await this.#restore(found.record);
+        else if (isToRun(found.record)) await this.#restore(found.record);
+        // Its lines are told that their time is over.
+        else if (found.record.expiresAt <= this.#parts.clock.now()) await this.resume(id, found.record.owner);
       }
     } catch (err) {
       this.#parts.logger.debug({ err }, 'batches could not be looked after');
@@ -252,6 +287,21 @@ function newBatch(owner: string, request: BatchRequest, key: string | undefined,
 
 function hashed(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32);
+}
+
+/** @throws MillraceError `idempotency_key_reused`. */
+function sameBatch(made: BatchView, record: BatchRecord): BatchView {
+  if (identityOf(made.record) === identityOf(record)) return made;
+  throw new MillraceError('idempotency_key_reused', undefined, { field: 'Idempotency-Key' });
+}
+
+function isToRun(record: BatchRecord): boolean {
+  return !hasEnded(record) && record.state !== 'paused';
+}
+
+/** Waits for all to settle, but no longer than so many ms. */
+async function within(ms: number, all: (Promise<unknown> | undefined)[]): Promise<void> {
+  await Promise.race([Promise.allSettled(all), sleep(ms, undefined, { ref: false })]);
 }
 
 /** What two askings under one name must have in common. */

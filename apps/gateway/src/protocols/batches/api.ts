@@ -44,16 +44,6 @@ export const batchesApi: DoorApi = {
           {
             contentType: JSON_TYPE,
             schema: batchRequestSchema,
-            examples: {
-              embeddings: {
-                summary: 'Embeddings, within a day',
-                value: {
-                  input_file_id: 'file-3f0e6a52c2fb4c55a8d9b8cf5df9ff10',
-                  endpoint: '/v1/embeddings',
-                  completion_window: '24h',
-                },
-              },
-            },
           },
         ],
       },

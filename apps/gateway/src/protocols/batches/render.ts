@@ -14,7 +14,7 @@ export function batchBody({ record, counts }: BatchView): object {
     input_file_id: record.inputFileId,
     completion_window: record.completionWindow,
     // What holds it up stands in its errors; it goes on by itself.
-    status: record.heldUp ? 'paused' : record.state,
+    status: record.heldUp && record.state !== 'cancelling' ? 'paused' : record.state,
     output_file_id: hasEnded(record) && checkpoint.output.length > 0 ? record.outputFileId : null,
     error_file_id: hasEnded(record) && checkpoint.errors.length > 0 ? record.errorFileId : null,
     created_at: seconds(record.createdAt),
