@@ -142,14 +142,18 @@ export class Idempotency {
   }
 }
 
+/** @throws MillraceError `invalid_input`. */
+export function requireIdempotencyKey(key: string): string {
+  if (KEY.test(key)) return key;
+  throw new MillraceError(
+    'invalid_input',
+    `The header ${IDEMPOTENCY_HEADER} must have 1 to 255 printable ASCII characters.`,
+    { field: IDEMPOTENCY_HEADER },
+  );
+}
+
 function claimOf(key: string, identity: RequestIdentity, request: InferRequest): Claim {
-  if (!KEY.test(key)) {
-    throw new MillraceError(
-      'invalid_input',
-      `The header ${IDEMPOTENCY_HEADER} must have 1 to 255 printable ASCII characters.`,
-      { field: IDEMPOTENCY_HEADER },
-    );
-  }
+  requireIdempotencyKey(key);
   const { method, path, reading, body } = identity;
   const fingerprint = createHash('sha256')
     .update(JSON.stringify([method, path, ...reading.map((value) => value ?? null)]))

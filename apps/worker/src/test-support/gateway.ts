@@ -89,7 +89,8 @@ export class TestGateway {
   /** Adds job data, sound or not, and resolves with the reply to `requestId`. */
   async send(data: JobData | object, requestId: string): Promise<Reply> {
     const reply = this.expect(requestId);
-    await this.queue.add('predict', data, { jobId: jobId(requestId, 0), priority: 10 });
+    const { parts } = data as Partial<JobData>;
+    await this.queue.add('predict', data, { jobId: jobId(requestId, 0), priority: parts?.[0]?.priority ?? 10 });
     return reply;
   }
 

@@ -345,6 +345,10 @@ describe('batches', function () {
     expect(again.body.id).to.equal(first.body.id);
     const changed = await make({ input_file_id: input, endpoint: '/embed' }, named);
     expect(changed.status).to.equal(422);
+    await ended(first.body.id);
+    const deleted = await fetch(`${gateway.url}/v1/files/${input}`, { method: 'DELETE', headers: as(alice) });
+    expect(deleted.status).to.equal(200);
+    expect((await make({ input_file_id: input }, named)).body.id).to.equal(first.body.id);
     const list = await get<{ data: Batch[] }>(`${gateway.url}/v1/batches?limit=100`, as(alice));
     expect(list.body.data.filter(({ id }) => id === first.body.id)).to.have.length(1);
   });
@@ -397,6 +401,9 @@ describe('batches', function () {
       expect(answer.body).to.have.nested.property('error.param', param);
     }
     expect((await make({ input_file_id: 'file-none' })).status).to.equal(404);
+    const named = await make({ input_file_id: input }, { 'idempotency-key': 'x'.repeat(256) });
+    expect(named.status).to.equal(400);
+    expect(named.body).to.have.nested.property('error.param', 'Idempotency-Key');
   });
 
   it('waits for workers, and leaves unrun what its time is over for', async () => {

@@ -7,6 +7,7 @@ import { contextOf } from '../../http/context.js';
 import { methodNotAllowed } from '../../http/errors.js';
 import { respondJson } from '../../http/respond.js';
 import { parseStrictJson } from '../../http/strict-json.js';
+import { requireIdempotencyKey } from '../../idempotency/idempotency.js';
 import { shortened } from '../client-names.js';
 import { readBy } from '../read-by.js';
 import { redisErrors, requireRedis } from '../redis-away.js';

@@ -4,12 +4,12 @@ import type { FileRecord } from '../../files/file-record.js';
 import type { Files } from '../../files/files.js';
 import type { ReceivedFile } from '../../files/receive.js';
 import { maySendForm } from '../../http/cors.js';
+import { requireIdempotencyKey } from '../../idempotency/idempotency.js';
 import { readBy } from '../read-by.js';
 import { type FormFields, type FormFile, readForm } from './form.js';
 import { MOST_FILENAME, uploadFieldsSchema } from './schema.js';
 
 const CONTROLS = /\p{Cc}/u;
-const KEY = /^[\x20-\x7e]{1,255}$/;
 
 export interface UploadParts {
   files: Files;
@@ -56,12 +56,7 @@ export async function upload(parts: UploadParts, req: Request, owner: string): P
 
 function idempotencyKeyOf(req: Request): string | undefined {
   const key = req.headers['idempotency-key'];
-  if (key === undefined) return undefined;
-  if (typeof key === 'string' && KEY.test(key)) return key;
-  throw invalid(
-    'The header Idempotency-Key must have 1 to 255 printable ASCII characters.',
-    'Idempotency-Key',
-  );
+  return key === undefined ? undefined : requireIdempotencyKey(String(key));
 }
 
 function nameOf({ field, filename }: FormFile): string {

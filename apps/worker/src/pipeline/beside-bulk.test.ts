@@ -1,0 +1,75 @@
+import { createLogger, loadSettings, PRIORITIES } from '@millrace/shared';
+import { expect } from 'chai';
+import { faultyAnswers, faultyModels, faultyTensors } from '../test-support/faulty-model.js';
+import { TestGateway } from '../test-support/gateway.js';
+import { until, useRedis } from '../test-support/redis.js';
+import { startWorker } from '../worker.js';
+
+/** Long beside everything else, so that what is counted in runs does not depend on the machine. */
+const RUN_MS = 150;
+const BULK_JOBS = 60;
+
+describe('bulk work beside interactive work', function () {
+  this.timeout(60_000);
+  const redis = useRedis();
+
+  async function serve() {
+    const models = await faultyModels({ simulate: { runMs: RUN_MS, itemMs: 1 }, session: { threads: 2 } });
+    redis.after(() => models.remove());
+    const gateway = new TestGateway(models.name, await redis.connect());
+    await gateway.listen(await redis.connect('subscriber'));
+    redis.after(() => gateway.close());
+    const settings = loadSettings(
+      {},
+      {
+        redisUrl: redis.url(),
+        models: models.name,
+        modelsDir: models.modelsDir,
+        cacheDir: models.cacheDir,
+        dataDir: models.cacheDir,
+        graceMs: 5000,
+        allowSimulated: true,
+      },
+    );
+    const worker = await startWorker(settings, createLogger('silent', {}));
+    redis.after(async () => void (await worker.drain()));
+    const busy = async (): Promise<number> => {
+      const text = await (await fetch(`${worker.healthUrl}/metrics`)).text();
+      return Number(/^millrace_worker_sessions_busy\{.*\} (\d+)$/m.exec(text)?.[1] ?? 0);
+    };
+    let answered = 0;
+    /** Adds bulk jobs of one item each; counts those that are answered. */
+    const addBulk = (): Promise<unknown> =>
+      Promise.all(
+        Array.from({ length: BULK_JOBS }, async (_, i) => {
+          const { outputs } = await gateway.predict(faultyTensors({ value: i }), {
+            priority: PRIORITIES.bulk,
+            deadlineAt: Date.now() + 60_000,
+          });
+          expect(faultyAnswers(outputs)).to.deep.equal([i]);
+          answered += 1;
+        }),
+      );
+    const interactive = async (value: number): Promise<void> => {
+      const { outputs } = await gateway.predict(faultyTensors({ value }));
+      expect(faultyAnswers(outputs)).to.deep.equal([value]);
+    };
+    return { busy, addBulk, interactive, answered: () => answered };
+  }
+
+  it('has half of the sessions at most, and is not fetched before it', async () => {
+    const { busy, addBulk, interactive, answered } = await serve();
+    await interactive(1000);
+    const all = addBulk();
+    await until(async () => (await busy()) === 1);
+    for (let i = 0; i < 5; i++) {
+      const before = answered();
+      await interactive(1001 + i);
+      // One that ran, and one behind it, in the time of its own run.
+      expect(answered() - before).to.be.at.most(2);
+      expect(await busy()).to.be.at.most(1);
+    }
+    await all;
+    expect(answered()).to.equal(BULK_JOBS);
+  });
+});
