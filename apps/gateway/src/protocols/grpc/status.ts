@@ -22,6 +22,7 @@ const STATUS_OF: Readonly<Record<number, status>> = {
   410: status.NOT_FOUND,
   413: status.RESOURCE_EXHAUSTED,
   415: status.UNIMPLEMENTED,
+  416: status.OUT_OF_RANGE,
   422: status.INVALID_ARGUMENT,
   429: status.RESOURCE_EXHAUSTED,
   431: status.RESOURCE_EXHAUSTED,
@@ -30,6 +31,7 @@ const STATUS_OF: Readonly<Record<number, status>> = {
   501: status.UNIMPLEMENTED,
   503: status.UNAVAILABLE,
   504: status.DEADLINE_EXCEEDED,
+  507: status.RESOURCE_EXHAUSTED,
 };
 
 /** Texts of the table that speak of HTTP, in words of this door. */
