@@ -36,15 +36,33 @@ describe('the OpenAPI document, beside a real server', () => {
   }
 
   /** The id of a file that was sent in. */
-  async function storedFile(): Promise<string> {
+  async function storedFile(lines = '{}\n'): Promise<string> {
     const form = new FormData();
     form.set('purpose', 'batch');
-    form.set('file', new Blob(['{}\n']), 'lines.jsonl');
+    form.set('file', new Blob([lines]), 'lines.jsonl');
     const stored = await fetch(`${cluster.url}/v1/files`, { method: 'POST', body: form });
     expect(stored.status).to.equal(200);
     const { id } = (await stored.clone().json()) as { id: string };
     const upload = document.paths['/v1/files']?.post as Operation;
     expect(await reader.faultsOf(upload, stored)).to.deep.equal([]);
+    return id;
+  }
+
+  /** The id of a batch that is paused, so that it can be turned any way. */
+  async function pausedBatch(): Promise<string> {
+    const line = JSON.stringify({ custom_id: '1', body: { model: MINILM, input: 'That is a happy person' } });
+    const input_file_id = await storedFile(`${line}\n`.repeat(500));
+    const made = await fetch(`${cluster.url}/v1/batches`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ input_file_id, endpoint: '/v1/embeddings', completion_window: '24h' }),
+    });
+    expect(made.status).to.equal(200);
+    const { id } = (await made.clone().json()) as { id: string };
+    const create = document.paths['/v1/batches']?.post as Operation;
+    expect(await reader.faultsOf(create, made)).to.deep.equal([]);
+    const paused = await fetch(`${cluster.url}/v1/batches/${id}/pause`, { method: 'POST' });
+    expect(paused.status).to.equal(200);
     return id;
   }
 
@@ -54,6 +72,7 @@ describe('the OpenAPI document, beside a real server', () => {
       const values: Record<string, string> = {
         ...(path.includes('{job}') ? { job: await keptJob(method === 'delete') } : {}),
         ...(path.includes('{file}') ? { file: await storedFile() } : {}),
+        ...(path.includes('{batch}') ? { batch: await pausedBatch() } : {}),
       };
       for (const request of reader.requests(cluster.url, documented, values)) {
         const response = await fetch(request.url, { ...request.init, redirect: 'manual' });

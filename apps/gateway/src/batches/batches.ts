@@ -133,7 +133,7 @@ export class Batches {
     if (await this.records.create(record, MOST_OPEN)) {
       // One that can't be added now is found without a job later.
       await this.#enqueue(record).catch(() => undefined);
-      return { record, counts: record.checkpoint };
+      return { record, counts: { completed: 0, failed: 0 } };
     }
     return sameBatch(await this.records.read(record.id, owner), record);
   }

@@ -90,7 +90,10 @@ export class TestGateway {
   async send(data: JobData | object, requestId: string): Promise<Reply> {
     const reply = this.expect(requestId);
     const { parts } = data as Partial<JobData>;
-    await this.queue.add('predict', data, { jobId: jobId(requestId, 0), priority: parts?.[0]?.priority ?? 10 });
+    await this.queue.add('predict', data, {
+      jobId: jobId(requestId, 0),
+      priority: parts?.[0]?.priority ?? 10,
+    });
     return reply;
   }
 

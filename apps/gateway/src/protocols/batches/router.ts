@@ -49,7 +49,7 @@ export function batchesRouter(parts: BatchDoorParts): Router {
       const view = await batches.create(
         contextOf(res).tenant,
         request,
-        key === undefined ? key : String(key),
+        key === undefined ? undefined : requireIdempotencyKey(String(key)),
       );
       respondJson(res, 200, batchBody(view), clock.now());
     })
