@@ -18,6 +18,7 @@ const view = {
   now: 1002,
   arrivalGapMs: 1.5,
   fixedMs: 0.4,
+  sessionBusyMs: 0,
   draining: false,
 };
 
@@ -50,6 +51,21 @@ describe('the batch window', () => {
     expect(
       windowState({ ...view, fixedMs: 8, arrivalGapMs: 20 }, { ...batching, closeEarly: 'auto' }),
     ).to.equal('idle');
+  });
+
+  it('stays open behind a long run on a GPU until that is about to end, however long the oldest has waited', () => {
+    const behind = { ...view, fixedMs: 8, now: 5000, sessionBusyMs: 40 };
+    expect(windowState(behind, batching)).to.equal(5030);
+    expect(windowState({ ...behind, sessionBusyMs: 10 }, batching)).to.equal('time');
+    expect(windowState({ ...behind, items: 4 }, batching)).to.equal('size');
+    expect(windowState({ ...behind, draining: true }, batching)).to.equal('drain');
+  });
+
+  it('does not wait behind a run where nothing is gained by it', () => {
+    expect(windowState({ ...view, now: 5000, sessionBusyMs: 40 }, batching)).to.equal('time');
+    expect(
+      windowState({ ...view, fixedMs: 8, arrivalGapMs: 20, now: 5000, sessionBusyMs: 40 }, batching),
+    ).to.equal('time');
   });
 
   it('closes when the worker drains', () => {

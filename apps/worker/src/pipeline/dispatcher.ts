@@ -99,8 +99,9 @@ export class Dispatcher {
     while (pool.count > 0) {
       const idle = sessions.hasIdle;
       const waitingMs = (pool.ms * curve.correction) / sessions.clients.length;
-      const slot = this.parts.batching.prefetch && sessions.hasSlot && waitingMs >= this.parts.slotMs;
-      if (!idle && !slot) return;
+      const nextInMs = sessions.nextInMs;
+      const slot = this.parts.batching.prefetch && waitingMs >= this.parts.slotMs;
+      if (nextInMs === undefined || (!idle && !slot)) return;
       const now = this.parts.clock.now();
       const state = windowState(
         {
@@ -110,6 +111,7 @@ export class Dispatcher {
           now,
           arrivalGapMs: this.parts.arrivals.gapMs(now),
           fixedMs: curve.fixedMs,
+          sessionBusyMs: idle ? 0 : nextInMs,
           draining: this.#draining,
         },
         this.parts.batching,

@@ -69,6 +69,8 @@ export class IntakeLoop {
       prefetch: boolean;
       /** Most ms of predicted run time ahead of the sessions. */
       prefetchMs: number;
+      /** Most items of a run. */
+      maxItems: number;
       consumer: JobConsumer;
       pool: ItemPool;
       dispatcher: Dispatcher;
@@ -156,7 +158,8 @@ export class IntakeLoop {
     const { pool, prefetch, prefetchMs, dispatcher, clock } = this.parts;
     // Nobody waits for bulk work: the more of it is there to choose from, the less is padded.
     const alone = !dispatcher.interactiveLately(clock.now());
-    const roomMs = prefetchMs * (alone ? BULK_AHEAD : 1) - this.#aheadMs(pool.ms + this.#preparingMs);
+    const mostMs = Math.max(prefetchMs, this.#fullRunMs) * (alone ? BULK_AHEAD : 1);
+    const roomMs = mostMs - this.#aheadMs(pool.ms + this.#preparingMs);
     const nothingAhead = pool.count + this.#preparing.size === 0;
     const open = prefetch ? roomMs > 0 || nothingAhead : nothingAhead && !dispatcher.busy;
     return open && this.#runless.length < MOST_RUNLESS ? this.#jobsIn(roomMs) : 0;
@@ -182,6 +185,15 @@ export class IntakeLoop {
   /** Predicted ms of bulk work that is held and does not run. */
   get #bulkMs(): number {
     return this.parts.pool.bulkMs + this.#preparingBulkMs;
+  }
+
+  /**
+   * What the items of a full run add to it, in ms, where starting one takes long: with less ahead, a device would run half
+   * empty. 0 where that costs little.
+   */
+  get #fullRunMs(): number {
+    const { curve, maxItems, prefetchMs } = this.parts;
+    return curve.fixedMs < prefetchMs / 2 ? 0 : this.#aheadMs(this.#meanItemMs * maxItems);
   }
 
   /** How long the sessions take for so much predicted work, in ms. */

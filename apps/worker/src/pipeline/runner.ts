@@ -115,6 +115,7 @@ export class Runner {
       const limits = {
         startBy: monotonicMs() + deadlineAt - now,
         limitMs: Math.max(this.parts.maxRunMs, MOST_PREDICTIONS * predictedMs),
+        predictedMs,
       };
       const run = group[0]?.alone ? sessions.startReserved(inputs, limits) : sessions.start(inputs, limits);
       flight = { group, run };

@@ -13,6 +13,8 @@ export interface RunLimits {
   startBy?: number;
   /** A run that takes longer is taken for hung, ms. */
   limitMs?: number;
+  /** What it should take, ms. */
+  predictedMs?: number;
 }
 
 /** A run was not started: its turn came too late, or it was called off. */
@@ -31,6 +33,7 @@ export class SessionDeath extends Error {
 
 interface PendingRun {
   limitMs: number;
+  predictedMs: number;
   resolve(result: RunResult): void;
   reject(error: Error): void;
 }
@@ -46,6 +49,8 @@ export class SessionClient {
   readonly #skip: Int32Array;
   readonly #pending = new Map<number, PendingRun>();
   #nextId = 1;
+  /** When the run that the thread is in began, by `performance.now()`. */
+  #headSince = 0;
   #releasing = false;
   #dead = false;
   readonly #exited: Promise<void>;
@@ -96,6 +101,13 @@ export class SessionClient {
     return this.#pending.size;
   }
 
+  /** How long the runs handed to it will take from now, by their predictions, in ms; 0 for an idle one. */
+  get leftMs(): number {
+    let ms = 0;
+    for (const { predictedMs } of this.#pending.values()) ms += predictedMs;
+    return ms === 0 ? 0 : Math.max(0, ms - (performance.now() - this.#headSince));
+  }
+
   /** Whether its thread has ended. */
   get dead(): boolean {
     return this.#dead;
@@ -118,12 +130,13 @@ export class SessionClient {
   /** As {@link run}; tells the run's id at once. */
   start(
     inputs: WireTensor[],
-    { startBy, limitMs = Number.POSITIVE_INFINITY }: RunLimits = {},
+    { startBy, limitMs = Number.POSITIVE_INFINITY, predictedMs = 0 }: RunLimits = {},
   ): { id: number; result: Promise<RunResult> } {
     const id = this.#nextId++;
     if (this.#dead) return { id, result: Promise.reject(new SessionDeath('session thread ended', false)) };
+    if (this.#pending.size === 0) this.#headSince = performance.now();
     const result = new Promise<RunResult>((resolve, reject) => {
-      this.#pending.set(id, { limitMs, resolve, reject });
+      this.#pending.set(id, { limitMs, predictedMs, resolve, reject });
       this.#send(
         { type: 'run', id, inputs, startBy },
         inputs.map((tensor) => tensor.data.buffer),
@@ -154,6 +167,7 @@ export class SessionClient {
     if (message.type !== 'ran' && message.type !== 'run-failed' && message.type !== 'not-run') return;
     const pending = this.#pending.get(message.id);
     this.#pending.delete(message.id);
+    this.#headSince = performance.now();
     if (message.type === 'ran') pending?.resolve({ outputs: message.outputs, runMs: message.runMs });
     else if (message.type === 'not-run') pending?.reject(new RunNotStarted('the run was not started'));
     else {

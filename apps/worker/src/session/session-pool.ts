@@ -44,24 +44,24 @@ export class SessionPool {
     return this.clients.some((client) => client.inFlight === 0 && this.#open(client));
   }
 
-  /** Whether a thread's hand-off slot is free behind its running batch. */
-  get hasSlot(): boolean {
-    return this.clients.some((client) => client.inFlight < SLOTS && this.#open(client));
+  /**
+   * How long from now until a thread runs what is handed over next, in ms: 0 while one is idle. Undefined where every
+   * thread holds a batch behind the one that it runs.
+   */
+  get nextInMs(): number | undefined {
+    const next = this.#next;
+    return next && this.#hasSlot(next) ? next.leftMs : undefined;
   }
 
-  /** Runs on the least loaded thread. */
+  /** Runs on the thread that gets to it first. */
   run(inputs: WireTensor[]): Promise<RunResult> {
     return this.start(inputs).result;
   }
 
   /** As {@link run}; tells where it runs at once. */
   start(inputs: WireTensor[], limits?: RunLimits): RunHandle {
-    const [first, ...others] = this.clients;
-    if (!first) throw new Error('a pool without sessions');
-    const client = others.reduce(
-      (least, next) => (this.#load(next) < this.#load(least) ? next : least),
-      first,
-    );
+    const client = this.#next;
+    if (!client) throw new Error('a pool without sessions');
     return { client, ...client.start(inputs, limits) };
   }
 
@@ -86,8 +86,21 @@ export class SessionPool {
     return !client.dead && client !== this.#reserved;
   }
 
-  #load(client: SessionClient): number {
-    return this.#open(client) ? client.inFlight : Number.POSITIVE_INFINITY;
+  #hasSlot(client: SessionClient): boolean {
+    return client.inFlight < SLOTS && this.#open(client);
+  }
+
+  /** The thread that gets to another batch first; of dead ones, if there is nothing else. */
+  get #next(): SessionClient | undefined {
+    let next: SessionClient | undefined;
+    for (const client of this.clients) if (!next || this.#isBefore(client, next)) next = client;
+    return next;
+  }
+
+  #isBefore(client: SessionClient, other: SessionClient): boolean {
+    if (this.#hasSlot(client) !== this.#hasSlot(other)) return this.#hasSlot(client);
+    if (client.inFlight !== other.inFlight) return client.inFlight < other.inFlight;
+    return client.leftMs < other.leftMs;
   }
 
   async release(): Promise<void> {

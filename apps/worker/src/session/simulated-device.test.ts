@@ -51,4 +51,20 @@ describe('a simulated device', () => {
     expect(runMs).to.be.at.least(SIMULATE.runMs + 3 * SIMULATE.itemMs - 1);
     expect(task.description.platform).to.equal('onnxruntime_onnx_on_simulated_device');
   });
+
+  it('has a run ahead of the next batch until it is done, and room for one batch behind it', async () => {
+    const model = await load({ allowSimulated: true });
+    const { sessions, task } = model;
+    const start = () => sessions.start(task.assemble([task.sample(1)]), { predictedMs: 5000 }).result;
+    expect(sessions.nextInMs).to.equal(0);
+    const first = start();
+    expect(sessions.nextInMs).to.be.within(1, 5000);
+    const second = start();
+    expect(sessions.nextInMs).to.equal(undefined);
+    await first;
+    expect(sessions.nextInMs).to.be.within(1, 5000);
+    await second;
+    expect(sessions.nextInMs).to.equal(0);
+    await model.close();
+  });
 });
