@@ -9,7 +9,7 @@ export interface ReadLine {
   /** Whether failed items may stand beside answered ones; otherwise one fails the line. */
   partial: boolean;
   /** The answer as JSON. */
-  write(result: InferResult, timings: readonly Timing[]): string;
+  write(result: InferResult, timings: readonly Timing[]): string | Buffer;
 }
 
 /** A line that says what it asks and of which door, but was not read by that door yet. */
@@ -44,10 +44,13 @@ export class LineError extends Error {
   }
 }
 
+/** JSON with its line end, in parts: bodies are not copied before they stand in their piece of the file. */
+export type LineText = readonly (string | Buffer)[];
+
 /** What stands in the output or the error file for a line. */
 export interface LineAnswer {
   succeeded: boolean;
-  json: string;
+  text: LineText;
 }
 
 interface Named {
@@ -57,17 +60,20 @@ interface Named {
 }
 
 /** A line that its door answered, with whatever status. `body` is JSON. */
-export function answeredLine(named: Named, status: number, requestId: string, body: string): LineAnswer {
-  const response = `{"status_code":${status},"request_id":${JSON.stringify(requestId)},"body":${body}}`;
-  return { succeeded: status < 400, json: `${headOf(named)}"response":${response},"error":null}\n` };
+export function answeredLine(
+  named: Named,
+  status: number,
+  requestId: string,
+  body: string | Buffer,
+): LineAnswer {
+  const head = `"response":{"status_code":${status},"request_id":${JSON.stringify(requestId)},"body":`;
+  return { succeeded: status < 400, text: [headOf(named) + head, body, '},"error":null}\n'] };
 }
 
 /** A line that came to no door. */
 export function failedLine(named: Named, { code, message }: MillraceError): LineAnswer {
-  return {
-    succeeded: false,
-    json: `${headOf(named)}"response":null,"error":${JSON.stringify({ code, message })}}\n`,
-  };
+  const error = JSON.stringify({ code, message });
+  return { succeeded: false, text: [`${headOf(named)}"response":null,"error":${error}}\n`] };
 }
 
 function headOf({ batchId, number, customId }: Named): string {

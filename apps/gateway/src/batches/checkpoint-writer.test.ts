@@ -29,8 +29,12 @@ describe('the checkpoints of a batch', () => {
       },
     });
     for (const number of [1, 2]) {
-      writer.add({ number, end: 10 * number, answer: { succeeded: true, json: `{"line":${number}}\n` } });
-      writer.add({ number, end: 10 * number, answer: { succeeded: false, json: '{}\n' } });
+      writer.add({
+        number,
+        end: 10 * number,
+        answer: { succeeded: true, text: ['{"line":', `${number}}\n`] },
+      });
+      writer.add({ number, end: 10 * number, answer: { succeeded: false, text: ['{}\n'] } });
       await writer.finish();
       expect(checkpoint).to.include({ line: number, end: 10 * number, completed: number, failed: number });
       expect(checkpoint.output.map(({ bytes }) => bytes)).to.deep.equal(Array(number).fill(11));

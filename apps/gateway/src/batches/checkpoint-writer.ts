@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { MillraceError } from '@millrace/shared';
 import type { FileStore } from '../files/store.js';
 import type { LineAnswer } from './batch-lines.js';
@@ -7,7 +8,6 @@ import { SegmentBuffer } from './segments.js';
 /** Lines are written when they are so many bytes, or when the last writing is so long ago, in ms. */
 const SEGMENT_BYTES = 8 * 1024 * 1024;
 const CHECKPOINT_MS = 10_000;
-const PIECE_BYTES = 256 * 1024;
 /** While so much waits to be written, no more is read. */
 const MOST_UNWRITTEN_BYTES = 2 * SEGMENT_BYTES;
 
@@ -62,7 +62,7 @@ export class CheckpointWriter {
     this.#place = answer.succeeded
       ? { line: number, end, completed: completed + 1, failed }
       : { line: number, end, completed, failed: failed + 1 };
-    (answer.succeeded ? this.#output : this.#errors).add(answer.json);
+    (answer.succeeded ? this.#output : this.#errors).add(answer.text);
     if (this.#unwritten >= SEGMENT_BYTES) this.#begin();
   }
 
@@ -126,24 +126,11 @@ export class CheckpointWriter {
   async #put(buffer: SegmentBuffer): Promise<Segment[]> {
     const taken = buffer.take();
     if (!taken) return [];
-    const { segment, lines } = taken;
-    const written = await this.#parts.store.put(segment.key, inPieces(lines));
+    const { segment, pieces } = taken;
+    const written = await this.#parts.store.put(segment.key, Readable.from(pieces));
     if (written !== segment.bytes) {
       throw new MillraceError('internal', undefined, {}, { cause: new Error(`${segment.key} is cut short`) });
     }
     return [segment];
-  }
-}
-
-/** The lines in pieces that are worth a write each. */
-async function* inPieces(lines: readonly Buffer[]): AsyncGenerator<Buffer, void, undefined> {
-  let from = 0;
-  let bytes = 0;
-  for (const [index, line] of lines.entries()) {
-    bytes += line.byteLength;
-    if (bytes < PIECE_BYTES && index < lines.length - 1) continue;
-    yield Buffer.concat(lines.slice(from, index + 1), bytes);
-    from = index + 1;
-    bytes = 0;
   }
 }

@@ -152,7 +152,7 @@ export function lineReader(parts: LineDoorParts): LineReader {
       return {
         request: { ...parsed, model },
         partial: parsed.partial ?? false,
-        write: (result, timings) => String(write(result, timings, asked).body),
+        write: (result, timings) => write(result, timings, asked).body,
       };
     };
     return {
