@@ -48,6 +48,24 @@ describe('JsonWriter', () => {
     }
   });
 
+  it('writes a list as its numbers one by one, whatever is among them and however long it is', () => {
+    const values = Float32Array.from({ length: 5000 }, (_, i) =>
+      i % 7 === 0
+        ? ([0, -0, 1, 1e-12, -3e30, Number.NaN, 0.99999999][(i / 7) % 7] ?? 0)
+        : Math.sin(i) / (1 + (i % 5) ** 9),
+    );
+    const list = new JsonWriter().roundedList(values, 7).end().toString();
+    expect(list.split(',')).to.deep.equal(Array.from(values, (value) => written(value, 7)));
+    expect(new JsonWriter().raw('[').roundedList(new Float32Array(), 7).raw(']').end()).to.equal('[]');
+  });
+
+  it('cuts to any number of digits', () => {
+    for (let digits = 1; digits <= 9; digits++) {
+      expect(Number(written(1 / 3, digits))).to.equal(Number((1 / 3).toPrecision(digits)));
+      expect(Number(written(-2 / 3000, digits))).to.equal(Number((-2 / 3000).toPrecision(digits)));
+    }
+  });
+
   it('grows, and keeps text beyond ASCII', () => {
     const writer = new JsonWriter();
     for (let i = 0; i < 1000; i++) writer.string('é"\u0000');

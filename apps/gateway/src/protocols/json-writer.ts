@@ -1,15 +1,8 @@
-const POWERS_OF_TEN = Array.from({ length: 23 }, (_, exponent) => 10 ** exponent);
-/** Below this, a float is written by the engine, with an exponent. */
-const SMALLEST_PLAIN = 1e-7;
+import { FRACTION_BYTES, isFraction, writeFraction } from './fraction.js';
+
 const COMMA = 0x2c;
-const MINUS = 0x2d;
-const POINT = 0x2e;
-const ZERO = 0x30;
-/** The two characters of each number below 100. */
-const TENS = Uint8Array.from({ length: 100 }, (_, pair) => ZERO + Math.floor(pair / 10));
-const UNITS = Uint8Array.from({ length: 100 }, (_, pair) => ZERO + (pair % 10));
-/** Longest plain float: sign, "0.", 6 zeros, 9 digits. */
-const FLOAT_BYTES = 18;
+/** Numbers for which room is made at once. */
+const BLOCK = 1024;
 /** Answers up to this many bytes leave as a string: Node then writes headers and body in one piece. */
 const MAX_STRING_BYTES = 64 * 1024;
 
@@ -61,24 +54,45 @@ export class JsonWriter {
     return this.raw(Number.isFinite(value) ? String(value) : 'null');
   }
 
-  /** Numbers as {@link rounded}, with commas between. */
+  /** Numbers cut to at most 9 significant digits, with commas between. */
   roundedList(values: Float32Array, digits: number): this {
-    for (let i = 0; i < values.length; i++) {
-      if (i > 0) this.byte(COMMA);
-      this.rounded(values[i] ?? 0, digits);
+    for (let from = 0; from < values.length; from += BLOCK) {
+      if (from > 0) this.byte(COMMA);
+      this.#roundedBlock(values.subarray(from, from + BLOCK), digits);
     }
     return this;
   }
 
   /** A number cut to at most 9 significant digits. */
   rounded(value: number, digits: number): this {
-    const size = Math.abs(value);
-    if (!(size < 1 && size >= SMALLEST_PLAIN)) {
-      return this.number(Number.isFinite(value) ? Number(value.toPrecision(digits)) : value);
-    }
-    this.#reserve(FLOAT_BYTES);
-    this.#fraction(value < 0, size, digits);
+    this.#reserve(FRACTION_BYTES);
+    if (isFraction(value)) this.#at = writeFraction(this.#buffer, this.#at, value, digits);
+    else this.#unusual(value, digits);
     return this;
+  }
+
+  /** One that is no fraction. */
+  #unusual(value: number, digits: number): void {
+    this.number(Number.isFinite(value) ? Number(value.toPrecision(digits)) : value);
+  }
+
+  #roundedBlock(values: Float32Array, digits: number): void {
+    this.#reserve(values.length * (FRACTION_BYTES + 1));
+    let buffer = this.#buffer;
+    let at = this.#at;
+    for (let i = 0; i < values.length; i++) {
+      const value = values[i] as number;
+      if (isFraction(value)) at = writeFraction(buffer, at, value, digits);
+      else {
+        this.#at = at;
+        this.#unusual(value, digits);
+        this.#reserve((values.length - i) * (FRACTION_BYTES + 1));
+        buffer = this.#buffer;
+        at = this.#at;
+      }
+      buffer[at++] = COMMA;
+    }
+    this.#at = at - 1;
   }
 
   /** What was written, a string if it is short and all ASCII; the writer is not to be used any more. */
@@ -88,45 +102,6 @@ export class JsonWriter {
     return this.#buffer === scratch ? Buffer.from(written) : written;
   }
 
-  /** Writes a number between 1e-7 and 1 as "0.", its leading zeros and its digits without trailing zeros. */
-  #fraction(negative: boolean, size: number, digits: number): void {
-    let zeros = 0;
-    while (size * power(zeros + 1) < 1) zeros += 1;
-    let whole = Math.round(size * power(digits + zeros));
-    let length = digits;
-    if (whole >= power(digits)) {
-      // Rounded up to the next power of ten: 0.09999999 -> 0.1.
-      if (zeros === 0) {
-        this.raw(negative ? '-1' : '1');
-        return;
-      }
-      whole = Math.round(whole / 10);
-      zeros -= 1;
-    }
-    while (length > 1 && whole % 10 === 0) {
-      whole = whole / 10;
-      length -= 1;
-    }
-    const buffer = this.#buffer;
-    let at = this.#at;
-    if (negative) buffer[at++] = MINUS;
-    buffer[at++] = ZERO;
-    buffer[at++] = POINT;
-    for (let i = 0; i < zeros; i++) buffer[at++] = ZERO;
-    at += length;
-    this.#at = at;
-    // At most 9 digits, so an int32; two of them at a time.
-    let rest = whole | 0;
-    for (; length > 1; length -= 2) {
-      const left = (rest / 100) | 0;
-      const pair = rest - left * 100;
-      buffer[--at] = UNITS[pair] ?? ZERO;
-      buffer[--at] = TENS[pair] ?? ZERO;
-      rest = left;
-    }
-    if (length === 1) buffer[--at] = ZERO + rest;
-  }
-
   #reserve(bytes: number): void {
     if (this.#at + bytes <= this.#buffer.byteLength) return;
     const larger = Buffer.allocUnsafe(Math.max(this.#buffer.byteLength * 2, this.#at + bytes));
@@ -134,8 +109,4 @@ export class JsonWriter {
     this.#buffer = larger;
     if (larger.byteLength <= MAX_SCRATCH_BYTES) scratch = larger;
   }
-}
-
-function power(exponent: number): number {
-  return POWERS_OF_TEN[exponent] ?? 10 ** exponent;
 }
