@@ -29,8 +29,8 @@ const FAILING_MS = 3000;
 const TYPICAL_SIZE = 16;
 const MEAN_WEIGHT = 0.05;
 const MOST_JOBS = 128;
-/** While no interactive work comes, so many times as much is fetched ahead. */
-const BULK_AHEAD = 3;
+/** While only bulk work comes, so many times as much is fetched ahead. */
+const BULK_AHEAD = 15;
 /** While some comes, no bulk work is fetched on top of so much that waits for a session, in predicted ms. */
 const BULK_HELD_MS = 5;
 /** How often other work is looked for then, in ms. */
@@ -153,13 +153,10 @@ export class IntakeLoop {
     }
   }
 
-  /** Jobs to look for until `prefetchMs` of work are ahead of the sessions. */
+  /** Jobs to look for until enough work is ahead of the sessions. */
   #roomForAll(): number {
-    const { pool, prefetch, prefetchMs, dispatcher, clock } = this.parts;
-    // Nobody waits for bulk work: the more of it is there to choose from, the less is padded.
-    const alone = !dispatcher.interactiveLately(clock.now());
-    const mostMs = Math.max(prefetchMs, this.#fullRunMs) * (alone ? BULK_AHEAD : 1);
-    const roomMs = mostMs - this.#aheadMs(pool.ms + this.#preparingMs);
+    const { pool, prefetch, dispatcher } = this.parts;
+    const roomMs = this.#mostAheadMs - this.#aheadMs(pool.ms + this.#preparingMs);
     const nothingAhead = pool.count + this.#preparing.size === 0;
     const open = prefetch ? roomMs > 0 || nothingAhead : nothingAhead && !dispatcher.busy;
     return open && this.#runless.length < MOST_RUNLESS ? this.#jobsIn(roomMs) : 0;
@@ -187,13 +184,15 @@ export class IntakeLoop {
     return this.parts.pool.bulkMs + this.#preparingBulkMs;
   }
 
-  /**
-   * What the items of a full run add to it, in ms, where starting one takes long: with less ahead, a device would run half
-   * empty. 0 where that costs little.
-   */
-  get #fullRunMs(): number {
-    const { curve, maxItems, prefetchMs } = this.parts;
-    return curve.fixedMs < prefetchMs / 2 ? 0 : this.#aheadMs(this.#meanItemMs * maxItems);
+  /** Most work ahead of the sessions, in predicted ms. */
+  get #mostAheadMs(): number {
+    const { pool, prefetchMs, maxItems, curve, dispatcher, clock } = this.parts;
+    const mostlyBulk = this.#bulkMs > (pool.ms + this.#preparingMs) / 2;
+    // Nobody waits for bulk work: the more of it is there to choose from, the less is padded.
+    if (mostlyBulk && !dispatcher.interactiveLately(clock.now())) return prefetchMs * BULK_AHEAD;
+    if (curve.fixedMs < prefetchMs / 2) return prefetchMs;
+    // Where starting a run takes long, a device that has less than a full one ahead of it would run half empty.
+    return Math.max(prefetchMs, this.#aheadMs(this.#meanItemMs * maxItems));
   }
 
   /** How long the sessions take for so much predicted work, in ms. */

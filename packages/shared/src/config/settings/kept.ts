@@ -38,8 +38,8 @@ export const KEPT = {
     env: 'MILLRACE_BATCH_ITEMS',
     flag: 'batch-items',
     of: 'gateway',
-    help: 'Items of one batch that are under way at a time. Raise it for models that run thousands of items a second, or many workers: what is under way should last them for about 100 ms.',
-    schema: whole(1).default(256),
+    help: 'Items of one batch that are under way at a time. Raise it for models that run thousands of items a second, or many workers: what is under way should last them for most of a second, for the more items there are to choose from, the less is padded.',
+    schema: whole(1).default(1024),
   },
   callbackSecret: {
     env: 'MILLRACE_CALLBACK_SECRET',
