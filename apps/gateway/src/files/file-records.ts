@@ -9,6 +9,7 @@ import {
 } from '@millrace/shared';
 import type { Redis } from 'ioredis';
 import { ownerHash } from '../jobs/job-record.js';
+import { OWNER_COUNTS } from '../jobs/owner-counts.js';
 import { type FilePurpose, type FileRecord, isFileId, readFileRecord } from './file-record.js';
 
 const HOUR_MS = 3600_000;
@@ -19,8 +20,6 @@ const RECEIVING_MS = HOUR_MS;
 /** A list can go on behind a file that was deleted, for so long, in ms. */
 const DELETED_MS = HOUR_MS;
 const MOST_DELETED = 1000;
-/** Most lapsed files that one new one clears away. */
-const MOST_CLEARED = 200;
 /** Records that are read at once while a list is filtered. */
 const PAGE = 100;
 
@@ -29,19 +28,12 @@ const PAGE = 100;
  *
  * KEYS  created, until, bytes, total
  * ARGV  id, bytes needed, bytes wanted (as many of them as there is room for), until, now, most files, most bytes (empty:
- *       counted whatever the limits say), most cleared, life of the keys (ms), when it was made (empty: not yet)
+ *       counted whatever the limits say), life of the keys (ms), when it was made (empty: not yet)
  * Returns the bytes that count for it now; where they would be too many, when the first of those kept goes (epoch
  * ms), as a string.
  */
-const COUNT = `
-local lapsed = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', ARGV[5], 'LIMIT', 0, ARGV[8])
-for _, id in ipairs(lapsed) do
-  local freed = redis.call('HGET', KEYS[3], id)
-  if freed then redis.call('DECRBY', KEYS[4], freed) end
-  redis.call('HDEL', KEYS[3], id)
-  redis.call('ZREM', KEYS[2], id)
-  redis.call('ZREM', KEYS[1], id)
-end
+const COUNT = `${OWNER_COUNTS}
+clear_lapsed(ARGV[5])
 local held = redis.call('HGET', KEYS[3], ARGV[1])
 local counted = tonumber(held or '0')
 local total = tonumber(redis.call('GET', KEYS[4]) or '0')
@@ -49,27 +41,22 @@ local grant = tonumber(ARGV[3])
 if ARGV[7] ~= '' then
   local room = tonumber(ARGV[7]) - (total - counted)
   if tonumber(ARGV[2]) > room or (not held and redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[6])) then
-    local first = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
-    return first[2] or ARGV[5]
+    return first_to_go(ARGV[5])
   end
   grant = math.min(grant, room)
 end
 redis.call('HSET', KEYS[3], ARGV[1], string.format('%.0f', grant))
 redis.call('INCRBY', KEYS[4], string.format('%.0f', grant - counted))
 redis.call('ZADD', KEYS[2], ARGV[4], ARGV[1])
-if ARGV[10] ~= '' then redis.call('ZADD', KEYS[1], ARGV[10], ARGV[1]) end
-for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[9], 'NX') redis.call('PEXPIRE', key, ARGV[9], 'GT') end
+if ARGV[9] ~= '' then redis.call('ZADD', KEYS[1], ARGV[9], ARGV[1]) end
+live_for(ARGV[8])
 return grant`;
 
 /** KEYS: created, until, bytes, total, deleted. ARGV: id, most deleted that are remembered, for how long (ms). */
-const DISCOUNT = `
-local freed = redis.call('HGET', KEYS[3], ARGV[1])
-if freed then redis.call('DECRBY', KEYS[4], freed) end
-redis.call('HDEL', KEYS[3], ARGV[1])
-redis.call('ZREM', KEYS[2], ARGV[1])
+const DISCOUNT = `${OWNER_COUNTS}
 local made = redis.call('ZSCORE', KEYS[1], ARGV[1])
+discount(ARGV[1])
 if not made then return end
-redis.call('ZREM', KEYS[1], ARGV[1])
 redis.call('ZADD', KEYS[5], made, ARGV[1])
 redis.call('ZREMRANGEBYRANK', KEYS[5], 0, -1 - tonumber(ARGV[2]))
 redis.call('PEXPIRE', KEYS[5], ARGV[3])`;
@@ -293,7 +280,6 @@ export class FileRecords {
       now,
       limits.maxFilesPerKey,
       isLimited ? limits.maxFileBytesPerKey : '',
-      MOST_CLEARED,
       Math.ceil(Math.max(limits.fileKeepMs, until - now) + GONE_MS),
       createdAt ?? '',
     );

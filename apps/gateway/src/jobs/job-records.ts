@@ -2,53 +2,38 @@ import { jobRecordKey, MillraceError, ownedJobsKeys, type Settings } from '@mill
 import type { Redis } from 'ioredis';
 import { type JobRecord, ownerHash, readRecord } from './job-record.js';
 import { NewestJobs } from './newest-jobs.js';
+import { OWNER_COUNTS } from './owner-counts.js';
 
 /** A record outlives its results by this, in ms, so that whoever comes late learns that they are gone. */
 const GONE_MS = 24 * 3600 * 1000;
 /** Ids read at once while a list is filtered, and most that are looked at for one page. */
 const PAGE = 100;
 const MOST_SCANNED = 1000;
-/** Most lapsed requests that one new one clears away. */
-const MOST_CLEARED = 200;
 
 /**
  * Counts a new request against its owner's limits, after clearing away those whose results are gone.
  *
  * KEYS  received, until, bytes, total
- * ARGV  id, receivedAt, keepUntil, bytes, now, most requests, most bytes, most cleared, life of the keys (ms)
+ * ARGV  id, receivedAt, keepUntil, bytes, now, most requests, most bytes, life of the keys (ms)
  * Returns 1 when it was counted; otherwise when the first of those kept goes (epoch ms), as a string.
  */
-const COUNT = `
-local lapsed = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', ARGV[5], 'LIMIT', 0, ARGV[8])
-for _, id in ipairs(lapsed) do
-  local freed = redis.call('HGET', KEYS[3], id)
-  if freed then redis.call('DECRBY', KEYS[4], freed) end
-  redis.call('HDEL', KEYS[3], id)
-  redis.call('ZREM', KEYS[2], id)
-  redis.call('ZREM', KEYS[1], id)
-end
+const COUNT = `${OWNER_COUNTS}
+clear_lapsed(ARGV[5])
 -- Sent again, because the first answer was lost with its connection.
 if redis.call('HEXISTS', KEYS[3], ARGV[1]) == 1 then return 1 end
 local total = tonumber(redis.call('GET', KEYS[4]) or '0')
 local full = redis.call('ZCARD', KEYS[2]) >= tonumber(ARGV[6]) or total + tonumber(ARGV[4]) > tonumber(ARGV[7])
-if full then
-  local first = redis.call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
-  return first[2] or ARGV[5]
-end
+if full then return first_to_go(ARGV[5]) end
 redis.call('ZADD', KEYS[1], ARGV[2], ARGV[1])
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
 redis.call('HSET', KEYS[3], ARGV[1], ARGV[4])
 redis.call('INCRBY', KEYS[4], ARGV[4])
-for _, key in ipairs(KEYS) do redis.call('PEXPIRE', key, ARGV[9], 'NX') redis.call('PEXPIRE', key, ARGV[9], 'GT') end
+live_for(ARGV[8])
 return 1`;
 
 /** KEYS as above; ARGV: id. */
-const DISCOUNT = `
-local freed = redis.call('HGET', KEYS[3], ARGV[1])
-if freed then redis.call('DECRBY', KEYS[4], freed) end
-redis.call('HDEL', KEYS[3], ARGV[1])
-redis.call('ZREM', KEYS[2], ARGV[1])
-redis.call('ZREM', KEYS[1], ARGV[1])`;
+const DISCOUNT = `${OWNER_COUNTS}
+discount(ARGV[1])`;
 
 /**
  * Changes a record that is still as it was read. Not decoded, because what JSON of a client's stands in it may not
@@ -114,7 +99,6 @@ export class JobRecords {
       now,
       maxJobsPerKey,
       maxJobBytesPerKey,
-      MOST_CLEARED,
       lifeMs,
     );
     if (counted !== 1) {
