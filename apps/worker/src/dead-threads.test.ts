@@ -3,17 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import { DataType, GraphBuilder } from '@millrace/onnx';
-import { bytesTensor, createLogger, loadSettings } from '@millrace/shared';
+import { bytesTensor } from '@millrace/shared';
 import { expect } from 'chai';
 import { specOf } from './models/fetch/testing/model-folder.js';
-import { TestGateway } from './test-support/gateway.js';
-import { indices, lookupModels, values } from './test-support/models.js';
-import { uniqueName, until, useRedis } from './test-support/redis.js';
+import { indices, lookupModels, type TestModels, values } from './test-support/models.js';
+import { uniqueName, until } from './test-support/redis.js';
 import { TINY_TOKENIZER } from './test-support/tiny-tokenizer.js';
-import { startWorker } from './worker.js';
+import { useWorkers } from './test-support/workers.js';
 
 describe('a worker with a dead thread', () => {
-  const redis = useRedis();
+  const workers = useWorkers();
   const threads: Worker[] = [];
   const remember = (thread: Worker): void => void threads.push(thread);
   beforeEach(() => {
@@ -24,25 +23,15 @@ describe('a worker with a dead thread', () => {
     process.off('worker', remember);
   });
 
-  async function gatewayOf(model: string): Promise<TestGateway> {
-    const gateway = new TestGateway(model, await redis.connect());
-    await gateway.listen(await redis.connect('subscriber'));
-    redis.after(() => gateway.close());
-    return gateway;
-  }
-
-  async function start(models: { name: string; modelsDir: string; cacheDir: string }) {
-    const { name, modelsDir, cacheDir } = models;
-    const given = { redisUrl: redis.url(), models: name, modelsDir, cacheDir, dataDir: cacheDir };
-    const worker = await startWorker(loadSettings({}, given), createLogger('silent', {}));
-    redis.after(async () => void (await worker.drain()));
+  async function start(models: Omit<TestModels, 'remove'>) {
+    const worker = await workers.worker(models);
     return { worker, ready: async () => (await fetch(`${worker.healthUrl}/health/ready`)).ok };
   }
 
   it('gives its work back at once when a session’s thread dies, and says that it must end', async () => {
     const models = await lookupModels({ closeEarly: 'never', windowMs: 60_000 });
-    redis.after(() => models.remove());
-    const gateway = await gatewayOf(models.name);
+    workers.after(() => models.remove());
+    const gateway = await workers.gateway(models.name);
     const { worker, ready } = await start(models);
     const answer = gateway.predict(indices(3));
     await until(async () => (await gateway.queue.getActiveCount()) === 1);
@@ -61,7 +50,7 @@ describe('a worker with a dead thread', () => {
 
   it('says so too when the thread that tokenizes died and its tokenizer is gone', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'millrace-models-'));
-    redis.after(() => rm(folder, { recursive: true }));
+    workers.after(() => rm(folder, { recursive: true }));
     const models = { name: uniqueName('texts'), modelsDir: folder, cacheDir: join(folder, 'cache') };
     const tokenizer = Buffer.from(JSON.stringify(TINY_TOKENIZER));
     const tokenizerFile = join(models.cacheDir, models.name, '1', 'tokenizer.json');
@@ -82,7 +71,7 @@ describe('a worker with a dead thread', () => {
         session: { threads: 1 },
       }),
     );
-    const gateway = await gatewayOf(models.name);
+    const gateway = await workers.gateway(models.name);
     const { worker, ready } = await start(models);
     await rm(tokenizerFile);
     await threads.at(0)?.terminate();

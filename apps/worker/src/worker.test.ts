@@ -2,10 +2,8 @@ import { randomUUID } from 'node:crypto';
 import {
   BULL_PREFIX,
   cancelKey,
-  createLogger,
   encodeFrame,
   jobId,
-  loadSettings,
   markerKey,
   payloadKey,
   REGISTRY_EXPIRY_KEY,
@@ -14,43 +12,24 @@ import {
 } from '@millrace/shared';
 import { Worker } from 'bullmq';
 import { expect } from 'chai';
-import { TestGateway } from './test-support/gateway.js';
+import type { TestGateway } from './test-support/gateway.js';
 import { indices, lookupModels, values } from './test-support/models.js';
-import { until, useRedis } from './test-support/redis.js';
-import { startWorker } from './worker.js';
+import { until } from './test-support/redis.js';
+import { useWorkers } from './test-support/workers.js';
 
 describe('a worker', () => {
-  const redis = useRedis();
+  const workers = useWorkers();
 
   async function model(batching: object = {}) {
     const models = await lookupModels(batching);
-    redis.after(() => models.remove());
-    const connection = await redis.connect();
-    const gateway = new TestGateway(models.name, connection);
-    await gateway.listen(await redis.connect('subscriber'));
-    redis.after(() => gateway.close());
-    const start = async () => {
-      const settings = loadSettings(
-        {},
-        {
-          redisUrl: redis.url(),
-          models: models.name,
-          modelsDir: models.modelsDir,
-          cacheDir: models.cacheDir,
-          dataDir: models.cacheDir,
-          graceMs: 5000,
-        },
-      );
-      const worker = await startWorker(settings, createLogger('silent', {}));
-      redis.after(async () => void (await worker.drain()));
-      return worker;
-    };
-    return { gateway, connection, start };
+    workers.after(() => models.remove());
+    const gateway = await workers.gateway(models.name);
+    return { gateway, connection: gateway.redis, start: () => workers.worker(models) };
   }
 
   /** Fetches the only waiting job as a worker that then vanishes. */
   async function loseJob(gateway: TestGateway): Promise<void> {
-    const connection = await redis.connect();
+    const connection = await workers.connect();
     const lost = new Worker(gateway.queueName, null, {
       connection,
       prefix: BULL_PREFIX,
@@ -300,8 +279,8 @@ describe('a worker', () => {
     expect(values((await held).outputs)).to.deep.equal([30]);
     void gateway.predict(indices(1));
     await until(async () => (await gateway.queue.getPrioritizedCount()) === 1);
-    const workers = await readRegistry(connection, Date.now());
-    expect(workers.some(({ id }) => id === worker.id)).to.equal(false);
+    const announced = await readRegistry(connection, Date.now());
+    expect(announced.some(({ id }) => id === worker.id)).to.equal(false);
   });
 
   it('stops at once while it waits for jobs, and takes none meanwhile', async () => {

@@ -1,9 +1,8 @@
-import { createLogger, loadSettings, PRIORITIES } from '@millrace/shared';
+import { PRIORITIES } from '@millrace/shared';
 import { expect } from 'chai';
 import { faultyAnswers, faultyModels, faultyTensors } from '../test-support/faulty-model.js';
-import { TestGateway } from '../test-support/gateway.js';
-import { until, useRedis } from '../test-support/redis.js';
-import { startWorker } from '../worker.js';
+import { until } from '../test-support/redis.js';
+import { metricOf, useWorkers } from '../test-support/workers.js';
 
 /** Long beside everything else, so that what is counted in runs does not depend on the machine. */
 const RUN_MS = 150;
@@ -11,32 +10,14 @@ const BULK_JOBS = 60;
 
 describe('bulk work beside interactive work', function () {
   this.timeout(60_000);
-  const redis = useRedis();
+  const workers = useWorkers();
 
   async function serve() {
     const models = await faultyModels({ simulate: { runMs: RUN_MS, itemMs: 1 }, session: { threads: 2 } });
-    redis.after(() => models.remove());
-    const gateway = new TestGateway(models.name, await redis.connect());
-    await gateway.listen(await redis.connect('subscriber'));
-    redis.after(() => gateway.close());
-    const settings = loadSettings(
-      {},
-      {
-        redisUrl: redis.url(),
-        models: models.name,
-        modelsDir: models.modelsDir,
-        cacheDir: models.cacheDir,
-        dataDir: models.cacheDir,
-        graceMs: 5000,
-        allowSimulated: true,
-      },
-    );
-    const worker = await startWorker(settings, createLogger('silent', {}));
-    redis.after(async () => void (await worker.drain()));
-    const busy = async (): Promise<number> => {
-      const text = await (await fetch(`${worker.healthUrl}/metrics`)).text();
-      return Number(/^millrace_worker_sessions_busy\{.*\} (\d+)$/m.exec(text)?.[1] ?? 0);
-    };
+    workers.after(() => models.remove());
+    const gateway = await workers.gateway(models.name);
+    const worker = await workers.worker(models);
+    const busy = () => metricOf(worker, 'millrace_worker_sessions_busy');
     let answered = 0;
     /** Adds bulk jobs of one item each; counts those that are answered. */
     const addBulk = (): Promise<unknown> =>

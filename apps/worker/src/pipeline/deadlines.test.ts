@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { createLogger, loadSettings } from '@millrace/shared';
 import { expect } from 'chai';
 import {
   type FaultyOptions,
@@ -7,41 +6,21 @@ import {
   faultyModels,
   faultyTensors,
 } from '../test-support/faulty-model.js';
-import { TestGateway } from '../test-support/gateway.js';
-import { until, useRedis } from '../test-support/redis.js';
-import { startWorker } from '../worker.js';
+import { until } from '../test-support/redis.js';
+import { metricOf, useWorkers } from '../test-support/workers.js';
 
 describe('work that waits behind a long run', function () {
   this.timeout(60_000);
-  const redis = useRedis();
+  const workers = useWorkers();
 
   async function serve(options: FaultyOptions) {
     const models = await faultyModels(options);
-    redis.after(() => models.remove());
-    const gateway = new TestGateway(models.name, await redis.connect());
-    await gateway.listen(await redis.connect('subscriber'));
-    redis.after(() => gateway.close());
-    const settings = loadSettings(
-      {},
-      {
-        redisUrl: redis.url(),
-        models: models.name,
-        modelsDir: models.modelsDir,
-        cacheDir: models.cacheDir,
-        dataDir: models.cacheDir,
-        graceMs: 5000,
-        allowSimulated: true,
-      },
-    );
-    const worker = await startWorker(settings, createLogger('silent', {}));
-    redis.after(async () => void (await worker.drain()));
-    const metric = async (line: RegExp): Promise<number> => {
-      const text = await (await fetch(`${worker.healthUrl}/metrics`)).text();
-      return Number(line.exec(text)?.[1] ?? 0);
-    };
-    const busy = () => metric(/^millrace_worker_sessions_busy\{.*\} (\d+)$/m);
+    workers.after(() => models.remove());
+    const gateway = await workers.gateway(models.name);
+    const worker = await workers.worker(models);
+    const busy = () => metricOf(worker, 'millrace_worker_sessions_busy');
     const settled = (outcome: string) =>
-      metric(new RegExp(`^millrace_worker_items_total\\{.*outcome="${outcome}".*\\} (\\d+)$`, 'm'));
+      metricOf(worker, 'millrace_worker_items_total', `outcome="${outcome}"`);
     return { gateway, busy, settled };
   }
 
