@@ -29,8 +29,13 @@ const FAILING_MS = 3000;
 const TYPICAL_SIZE = 16;
 const MEAN_WEIGHT = 0.05;
 const MOST_JOBS = 128;
-/** While only bulk work comes, so many times as much is fetched ahead. */
-const BULK_AHEAD = 15;
+/**
+ * Where the queue has more, up to so many times `prefetchMs` are held ahead: what is held would only wait there, and the
+ * more there is to choose from, the less is padded (5% with 100 texts, 2% with 500).
+ */
+const MOST_AHEAD = 12;
+/** It grows so with each fetch that brings all it asked for, and ends with the first that doesn't. */
+const AHEAD_GROWTH = 1.5;
 /** While some comes, no bulk work is fetched on top of so much that waits for a session, in predicted ms. */
 const BULK_HELD_MS = 5;
 /** How often other work is looked for then, in ms. */
@@ -52,6 +57,8 @@ export class IntakeLoop {
   /** Running mean of what an item adds to a run, in ms: the guess for items not prepared yet. */
   #meanItemMs: number;
   #itemsPerJob = 1;
+  /** Times `prefetchMs` that are held ahead. */
+  #ahead = 1;
   #preparing = new Set<Promise<void>>();
   #runless: HeldItem[] = [];
   #answering: Promise<void> | undefined;
@@ -67,10 +74,8 @@ export class IntakeLoop {
       sessions: number;
       /** Whether anything is fetched while a batch runs. */
       prefetch: boolean;
-      /** Most ms of predicted run time ahead of the sessions. */
+      /** Most ms of predicted run time ahead of the sessions, where the queue has no more. */
       prefetchMs: number;
-      /** Most items of a run. */
-      maxItems: number;
       consumer: JobConsumer;
       pool: ItemPool;
       dispatcher: Dispatcher;
@@ -116,11 +121,12 @@ export class IntakeLoop {
 
   async #run(): Promise<void> {
     while (!this.#stopped) {
-      const most = await this.#room();
+      const most = await this.#untilRoom();
       if (this.#stopped) return;
       try {
         const jobs = await this.parts.consumer.fetch(most);
         this.#failingSince = undefined;
+        this.#ahead = jobs.length < most ? 1 : Math.min(MOST_AHEAD, this.#ahead * AHEAD_GROWTH);
         this.parts.metrics.jobsHeld.set({ model: this.parts.model.name }, this.parts.consumer.held);
         if (jobs.length > 0) this.#accept(jobs);
       } catch (error) {
@@ -134,12 +140,12 @@ export class IntakeLoop {
   }
 
   /** Waits until there is room ahead of the sessions; how many jobs to look for then. */
-  async #room(): Promise<number> {
+  async #untilRoom(): Promise<number> {
     const { dispatcher, clock } = this.parts;
     for (;;) {
       if (this.#stopped) return 1;
       const apart = dispatcher.interactiveLately(clock.now()) && this.#bulkMs > 0;
-      const most = apart ? await this.#roomBesideBulk() : this.#roomForAll();
+      const most = apart ? await this.#roomBesideBulk() : this.#room(this.#ahead);
       if (most > 0 || this.#stopped) return most;
       await new Promise<void>((resolve) => {
         // Of what comes to Redis meanwhile nobody tells.
@@ -153,10 +159,10 @@ export class IntakeLoop {
     }
   }
 
-  /** Jobs to look for until enough work is ahead of the sessions. */
-  #roomForAll(): number {
-    const { pool, prefetch, dispatcher } = this.parts;
-    const roomMs = this.#mostAheadMs - this.#aheadMs(pool.ms + this.#preparingMs);
+  /** Jobs to look for until so many times `prefetchMs` of work are ahead of the sessions. */
+  #room(times: number): number {
+    const { pool, prefetch, prefetchMs, dispatcher } = this.parts;
+    const roomMs = times * prefetchMs - this.#aheadMs(pool.ms + this.#preparingMs);
     const nothingAhead = pool.count + this.#preparing.size === 0;
     const open = prefetch ? roomMs > 0 || nothingAhead : nothingAhead && !dispatcher.busy;
     return open && this.#runless.length < MOST_RUNLESS ? this.#jobsIn(roomMs) : 0;
@@ -169,7 +175,7 @@ export class IntakeLoop {
   async #roomBesideBulk(): Promise<number> {
     const { pool, prefetch, prefetchMs, consumer } = this.parts;
     const roomMs = prefetchMs - this.#aheadMs(pool.ms + this.#preparingMs - this.#bulkMs);
-    if (!prefetch || roomMs <= 0 || this.#runless.length >= MOST_RUNLESS) return this.#roomForAll();
+    if (!prefetch || roomMs <= 0 || this.#runless.length >= MOST_RUNLESS) return this.#room(1);
     const stopped = new Promise<number>((resolve) => {
       this.#roomWaiter = () => resolve(0);
     });
@@ -182,17 +188,6 @@ export class IntakeLoop {
   /** Predicted ms of bulk work that is held and does not run. */
   get #bulkMs(): number {
     return this.parts.pool.bulkMs + this.#preparingBulkMs;
-  }
-
-  /** Most work ahead of the sessions, in predicted ms. */
-  get #mostAheadMs(): number {
-    const { pool, prefetchMs, maxItems, curve, dispatcher, clock } = this.parts;
-    const mostlyBulk = this.#bulkMs > (pool.ms + this.#preparingMs) / 2;
-    // Nobody waits for bulk work: the more of it is there to choose from, the less is padded.
-    if (mostlyBulk && !dispatcher.interactiveLately(clock.now())) return prefetchMs * BULK_AHEAD;
-    if (curve.fixedMs < prefetchMs / 2) return prefetchMs;
-    // Where starting a run takes long, a device that has less than a full one ahead of it would run half empty.
-    return Math.max(prefetchMs, this.#aheadMs(this.#meanItemMs * maxItems));
   }
 
   /** How long the sessions take for so much predicted work, in ms. */

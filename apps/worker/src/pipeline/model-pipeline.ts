@@ -136,7 +136,6 @@ export class ModelPipeline {
       sessions: model.sessions.clients.length,
       prefetch: model.manifest.batching.prefetch,
       prefetchMs: settings.prefetchMs,
-      maxItems: model.manifest.batching.maxItems,
       consumer: this.#consumer,
       dispatcher: this.#dispatcher,
       redis,

@@ -70,7 +70,7 @@ export const WORKER = {
     env: 'MILLRACE_PREFETCH_MS',
     flag: 'prefetch-ms',
     of: 'worker',
-    help: 'How much work a worker may hold beyond what runs, in ms of predicted run time; of bulk work 15 times as much while nothing else comes. More smooths, less keeps priorities and other workers fair.',
+    help: 'How much work a worker may hold beyond what runs, in ms of predicted run time; up to 12 times as much while the queue has more. More smooths, less keeps priorities and other workers fair.',
     schema: whole(1).default(20),
   },
 } as const satisfies Record<string, SettingSpec>;
