@@ -6,7 +6,7 @@ import {
   type RedisClock,
   type Settings,
 } from '@millrace/shared';
-import { type Job, Queue, UnrecoverableError, Worker } from 'bullmq';
+import { DelayedError, type Job, Queue, UnrecoverableError, Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { HostGates } from './host-gates.js';
 import { postOnce } from './post.js';
@@ -17,8 +17,10 @@ const FIRST_RETRY_MS = 5000;
 const LONGEST_RETRY_MS = 2 * 3600 * 1000;
 /** With those delays the last attempt is about 12 hours after the first. */
 const ATTEMPTS = 13;
-/** Deliveries under way in one gateway. */
-const CONCURRENCY = 64;
+/** Deliveries to one host that a gateway holds, those that wait for others to it included: further ones are put off. */
+const HELD_PER_HOST = 32;
+/** Hosts that do not answer and that a gateway has room for before they hold up others. */
+const SLOW_HOSTS = 8;
 const KEPT_DELIVERED = { count: 1000, age: 24 * 3600 };
 /** Those given up: the dead letters, which the dashboard can send again. */
 const KEPT_DEAD = { count: 10_000, age: 7 * 24 * 3600 };
@@ -73,17 +75,18 @@ export class Deliveries {
     this.#settings = settings;
     this.#clock = parts.clock;
     this.#metrics = parts.metrics;
-    this.#gates = new HostGates(settings.callbacksPerHost);
+    const heldPerHost = Math.max(HELD_PER_HOST, 2 * settings.callbacksPerHost);
+    this.#gates = new HostGates(settings.callbacksPerHost, heldPerHost - settings.callbacksPerHost);
     this.queue = new Queue(queue, {
       connection: parts.redis,
       prefix: BULL_PREFIX,
       skipVersionCheck: true,
       skipWaitingForReady: true,
     });
-    this.#worker = new Worker<Delivery>(queue, (job) => this.#deliver(job), {
+    this.#worker = new Worker<Delivery>(queue, (job, token) => this.#deliver(job, token), {
       connection: parts.fetching,
       prefix: BULL_PREFIX,
-      concurrency: CONCURRENCY,
+      concurrency: SLOW_HOSTS * heldPerHost,
       settings: { backoffStrategy: (attempts) => retryMs(attempts, firstRetryMs) },
     });
     this.queue.on('error', () => undefined);
@@ -111,9 +114,17 @@ export class Deliveries {
     await Promise.allSettled([this.#worker.close(), this.queue.close()]);
   }
 
-  async #deliver({ data: { url, id, body } }: Job<Delivery>): Promise<void> {
+  async #deliver(job: Job<Delivery>, token: string | undefined): Promise<void> {
+    const { url, id, body } = job.data;
     const { callbackSecret, callbackTimeoutMs: timeoutMs } = this.#settings;
-    await this.#gates.pass(new URL(url).host, async () => {
+    const { host } = new URL(url);
+    const laterMs = this.#gates.putOffMs(host);
+    if (laterMs !== undefined) {
+      // It would hold a place that others could use, as long as its host takes.
+      await job.moveToDelayed(Date.now() + laterMs, token);
+      throw new DelayedError();
+    }
+    await this.#gates.pass(host, async () => {
       const headers = signedHeaders(callbackSecret, id, Math.floor(this.#clock.now() / 1000), body);
       const status = await postOnce(url, headers, body, { ...this.#settings, timeoutMs });
       if (status >= 200 && status < 300) {
