@@ -16,9 +16,12 @@ const MOST_TRIES = 50;
 const CREATE = `
 if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', tonumber(ARGV[6]) - tonumber(ARGV[5]))
+-- Those of its owner's that are open: the shorter list is looked through, for others wait meanwhile.
+local few, many = KEYS[2], KEYS[3]
+if redis.call('ZCARD', many) < redis.call('ZCARD', few) then few, many = many, few end
 local open = 0
-for _, id in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
-  if redis.call('ZSCORE', KEYS[3], id) then open = open + 1 end
+for _, id in ipairs(redis.call('ZRANGE', few, 0, -1)) do
+  if redis.call('ZSCORE', many, id) then open = open + 1 end
 end
 if open >= tonumber(ARGV[4]) then return -1 end
 redis.call('HSET', KEYS[1], 'record', ARGV[2], 'rev', 1)
@@ -87,7 +90,9 @@ export class BatchRecords {
   /** @throws MillraceError `batch_not_found`, also for another owner's. */
   async read(id: string, owner: string): Promise<BatchView> {
     const view = await this.find(id);
-    if (view?.record.owner !== owner) throw new MillraceError('batch_not_found');
+    if (view?.record.owner !== owner) {
+      throw new MillraceError('batch_not_found', undefined, { field: 'batch' });
+    }
     return view;
   }
 
@@ -133,7 +138,7 @@ export class BatchRecords {
     return revision === null ? undefined : String(revision);
   }
 
-  /** The newest first. */
+  /** The newest first. @throws MillraceError `invalid_input` for an `after` that is not known. */
   async list(
     owner: string,
     limit: number,
@@ -143,7 +148,12 @@ export class BatchRecords {
     let from = 0;
     if (after !== undefined) {
       const rank = await this.#redis.zrevrank(key, after);
-      if (rank === null) throw new MillraceError('batch_not_found');
+      if (rank === null) {
+        const field = 'after';
+        throw new MillraceError('invalid_input', `${field} is not the id of a batch of this API key.`, {
+          field,
+        });
+      }
       from = rank + 1;
     }
     const ids = await this.#redis.zrevrange(key, from, from + limit);

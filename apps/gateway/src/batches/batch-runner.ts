@@ -111,6 +111,8 @@ export class BatchRunner {
     this.#found = true;
     const input = await BatchInput.open((start) => files.open(file, start));
     const begun = await this.#begin(batch, input);
+    // Paused or taken back while its lines were counted.
+    if (begun.state !== 'in_progress') return begun.state === 'cancelling';
     const groupItems = Math.min(MOST_GROUP_ITEMS, settings.maxJobItems);
     const tenant = batch.owner;
     const groups = new LineGroups({
@@ -163,7 +165,7 @@ export class BatchRunner {
     return this.#update((before) =>
       before.state === 'validating'
         ? inState({ ...before, total }, 'in_progress', this.#parts.clock.now())
-        : undefined,
+        : { ...before, total },
     );
   }
 

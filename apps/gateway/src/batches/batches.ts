@@ -117,9 +117,9 @@ export class Batches {
     const record = newBatch(owner, request, key, clock.now());
     const made = key === undefined ? undefined : await this.records.find(record.id);
     if (made) return sameBatch(made, record);
-    const file = await files.get(request.inputFileId, owner);
+    const field = 'input_file_id';
+    const file = await files.get(request.inputFileId, owner, field);
     if (file.purpose !== 'batch') {
-      const field = 'input_file_id';
       throw new MillraceError('invalid_input', `${field} must be a file with the purpose "batch".`, {
         field,
       });
@@ -140,9 +140,14 @@ export class Batches {
 
   /** @throws MillraceError `batch_not_found`, `batch_ended`. */
   async cancel(id: string, owner: string): Promise<BatchView> {
-    return this.#turn(id, owner, (before, now) =>
+    const view = await this.#turn(id, owner, (before, now) =>
       before.state === 'cancelling' ? undefined : inState(before, 'cancelling', now),
     );
+    if (view.record.state === 'cancelling' && !this.#draining) {
+      // What fails here is done by the job, in its turn.
+      this.#track(this.#endWaiting(view.record)).catch(() => undefined);
+    }
+    return view;
   }
 
   /** What is written so far stays; nothing more is run until it is resumed. @throws as {@link cancel}. */
@@ -187,6 +192,12 @@ export class Batches {
         before.run === record.run ? { ...before, run: before.run + 1 } : undefined,
       ),
     );
+  }
+
+  /** Ends a batch that was taken back and that nobody runs: its turn may be hours away. */
+  async #endWaiting(record: BatchRecord): Promise<void> {
+    if ((await this.#queue.getJobState(batchJobId(record))) === 'active') return;
+    await new BatchRunner(record.id, { ...this.#parts, records: this.records }).run();
   }
 
   async #enqueue({ id, run }: BatchRecord): Promise<void> {

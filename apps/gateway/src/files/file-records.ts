@@ -163,10 +163,10 @@ export class FileRecords {
   }
 
   /** @throws MillraceError `file_not_found`, also for another owner's and for one whose time is over. */
-  async read(id: string, owner: string): Promise<FileRecord> {
+  async read(id: string, owner: string, field = 'file'): Promise<FileRecord> {
     const record = await this.find(id);
     if (record?.owner !== owner || this.isOver(record)) {
-      throw new MillraceError('file_not_found', undefined, { field: 'file' });
+      throw new MillraceError('file_not_found', undefined, { field });
     }
     return record;
   }

@@ -137,9 +137,12 @@ export class Files {
     await this.#records.hold(id, until);
   }
 
-  /** @throws MillraceError `file_not_found`, also for another owner's. */
-  async get(id: string, owner: string): Promise<FileRecord> {
-    return await this.#records.read(id, owner);
+  /**
+   * @param field that named the file.
+   * @throws MillraceError `file_not_found`, also for another owner's.
+   */
+  async get(id: string, owner: string, field?: string): Promise<FileRecord> {
+    return await this.#records.read(id, owner, field);
   }
 
   /** @throws MillraceError `invalid_input` for an `after` that is not known. */

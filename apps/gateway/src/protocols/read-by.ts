@@ -9,6 +9,7 @@ const KINDS: Record<string, string> = {
   boolean: 'true or false',
   array: 'a list',
   object: 'an object',
+  record: 'an object',
 };
 
 const UNITS: Record<string, string> = { array: 'entries', string: 'characters' };

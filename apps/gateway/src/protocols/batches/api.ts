@@ -83,7 +83,7 @@ export const batchesApi: DoorApi = {
           contents: [{ contentType: JSON_TYPE, schema: batchListSchema }],
         },
       },
-      errors: ['queue_unavailable', 'invalid_input', 'batch_not_found'],
+      errors: ['queue_unavailable', 'invalid_input'],
     },
     {
       id: 'getBatch',
