@@ -1,10 +1,10 @@
 import { createBullBoard } from '@bull-board/api';
-import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import { ExpressAdapter } from '@bull-board/express';
 import { BATCHES_QUEUE, CALLBACKS_QUEUE } from '@millrace/shared';
 import type { RequestHandler } from 'express';
 import type { JobProducer } from '../inference/job-producer.js';
 import type { ModelDirectory } from '../inference/model-directory.js';
+import { BoardQueue } from './board-queue.js';
 import { InferenceQueue } from './inference-queue.js';
 import type { JobActions } from './job-actions.js';
 import { DASHBOARD_PATH, ICON_PATH } from './pages.js';
@@ -34,11 +34,11 @@ export function queueBoard(
   const readOnlyMode = !admin;
   if (callbacks) {
     const options = { readOnlyMode, displayName: 'callbacks' };
-    board.addQueue(new BullMQAdapter(producer.queue(CALLBACKS_QUEUE), options));
+    board.addQueue(new BoardQueue(producer.queue(CALLBACKS_QUEUE), options));
   }
   // Batches are turned at their own addresses: a job removed here would only be added again.
   const batches = producer.queue(BATCHES_QUEUE);
-  board.addQueue(new BullMQAdapter(batches, { readOnlyMode: true, displayName: 'batches' }));
+  board.addQueue(new BoardQueue(batches, { readOnlyMode: true, displayName: 'batches' }));
   const shown = new Set<string>();
   const handle = server.getRouter();
   handle.disable('x-powered-by');

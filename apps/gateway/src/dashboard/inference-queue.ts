@@ -1,6 +1,7 @@
-import { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
+import type { BullMQAdapter } from '@bull-board/api/bullMQAdapter';
 import type { Job, Queue } from 'bullmq';
-import { type JobActions, Refusal } from './job-actions.js';
+import { BoardQueue, Refusal } from './board-queue.js';
+import type { JobActions } from './job-actions.js';
 import { linkOf } from './requests/links.js';
 
 type Options = NonNullable<ConstructorParameters<typeof BullMQAdapter>[1]>;
@@ -11,7 +12,7 @@ type WaitingState = (typeof WAITING)[number];
 const PAGE = 200;
 
 /** A queue of inference as bull-board sees it: what is removed or sent again there has its effect on requests. */
-export class InferenceQueue extends BullMQAdapter {
+export class InferenceQueue extends BoardQueue {
   readonly #queue: Queue;
   readonly #actions: JobActions;
 

@@ -11,6 +11,7 @@ import type { Redis } from 'ioredis';
 import { answerRemoved } from '../inference/removed-work.js';
 import type { DurableRequests } from '../jobs/durable.js';
 import type { JobRecords } from '../jobs/job-records.js';
+import { Refusal } from './board-queue.js';
 
 export interface JobActionsParts {
   redis: Redis;
@@ -19,11 +20,6 @@ export interface JobActionsParts {
   gatewayId: string;
   durable: DurableRequests;
   records: JobRecords;
-}
-
-/** What can't be done now, with why; bull-board answers it with this status. */
-export class Refusal extends Error {
-  readonly statusCode = 409;
 }
 
 /** What an administrator does to a job, with what that means for the requests whose work it is. */
