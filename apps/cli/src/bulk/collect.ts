@@ -1,4 +1,4 @@
-import { access, constants, rm } from 'node:fs/promises';
+import { access, constants, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { StartupError } from '@millrace/shared';
 import type { Step } from '../steps.js';
@@ -23,6 +23,10 @@ export interface Collecting {
 /** Fails before anything is run where results could not be written. */
 export async function requireWritable({ out, errors }: Places): Promise<void> {
   for (const path of [out, errors]) {
+    const there = await stat(path).catch(() => undefined);
+    if (there?.isDirectory()) {
+      throw new StartupError(`${path} is a folder.`, 'Name a file by --out and --errors.');
+    }
     const folder = dirname(path);
     await access(folder, constants.W_OK).catch((cause: Error) => {
       throw new StartupError(
