@@ -67,8 +67,17 @@ describe('the address of a callback', () => {
 
   it('is one of the open internet over https', () => {
     expect(readTarget('https://example.org/told?x=1', CLOSED)).to.equal('https://example.org/told?x=1');
+    expect(readTarget('https://[2606:4700::1111]/', CLOSED)).to.equal('https://[2606:4700::1111]/');
     expect(fault('http://example.org/', CLOSED)).to.equal('invalid_input');
-    for (const host of ['127.0.0.1', '10.1.2.3', '192.168.0.1', '169.254.169.254', '[::1]', '[fd00::1]']) {
+    for (const host of [
+      '127.0.0.1',
+      '10.1.2.3',
+      '192.168.0.1',
+      '169.254.169.254',
+      '[::1]',
+      '[fd00::1]',
+      '[::10.0.0.1]',
+    ]) {
       expect(fault(`https://${host}/`, CLOSED), host).to.equal('invalid_input');
     }
     // The same address in other clothes.

@@ -5,6 +5,8 @@ import ipaddr from 'ipaddr.js';
 
 export const CALLBACK_HEADER = 'Millrace-Callback';
 const MOST_CHARACTERS = 2048;
+/** All that is given out of IPv6 so far (RFC 4291, section 2.4). */
+const IPV6_INTERNET = ipaddr.IPv6.parseCIDR('2000::/3');
 
 export type TargetLimits = Pick<
   Settings,
@@ -40,7 +42,11 @@ export function readTarget(value: string, limits: TargetLimits): string {
 
 /** Whether an IP address is one of the open internet, or private ones are allowed. */
 function mayBeCalled(address: string, { callbackAllowPrivate }: TargetLimits): boolean {
-  return callbackAllowPrivate || ipaddr.process(address).range() === 'unicast';
+  if (callbackAllowPrivate) return true;
+  const ip = ipaddr.process(address);
+  if (ip.range() !== 'unicast') return false;
+  // Beside what has another use IPv6 has room without any, such as `::10.0.0.1`, which was once 10.0.0.1.
+  return !(ip instanceof ipaddr.IPv6) || ip.match(IPV6_INTERNET);
 }
 
 /**
