@@ -57,7 +57,12 @@ describe('BatchRunner', () => {
       },
       remove: async () => undefined,
     };
-    const files = { get: async () => ({ id: 'file-input' }), open: () => Readable.from(input()), store };
+    const files = {
+      get: async () => ({ id: 'file-input' }),
+      open: () => Readable.from(input()),
+      letGo: async () => undefined,
+      store,
+    };
     let read = 0;
     const runner = new BatchRunner(id, {
       records,

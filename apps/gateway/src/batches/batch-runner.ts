@@ -27,6 +27,8 @@ const TICK_MS = 1000;
 const AGAIN_MS = 500;
 /** Most items of lines that travel together: few enough that they spread over sessions and workers. */
 const MOST_GROUP_ITEMS = 32;
+/** What a batch has written is kept so much longer than it may take, in ms, for whoever has to bring it to its end. */
+const HELD_MS = 24 * 3600 * 1000;
 /** What no waiting mends: the batch has failed. */
 const FATAL = new Set<ErrorCode>(['empty_file', 'file_not_found', 'invalid_encoding']);
 
@@ -113,6 +115,9 @@ export class BatchRunner {
     const begun = await this.#begin(batch, input);
     // Paused or taken back while its lines were counted.
     if (begun.state !== 'in_progress') return begun.state === 'cancelling';
+    // What it writes has no record until it has ended.
+    const heldUntil = begun.expiresAt + HELD_MS;
+    await Promise.all(filesOf(begun).map((id) => files.hold(id, heldUntil)));
     const groupItems = Math.min(MOST_GROUP_ITEMS, settings.maxJobItems);
     const tenant = batch.owner;
     const groups = new LineGroups({
@@ -186,6 +191,8 @@ export class BatchRunner {
     ]).catch((err: unknown) =>
       this.#parts.logger.warn({ err }, 'what a batch left behind could not be removed'),
     );
+    // What is left all the same is swept.
+    await files.letGo(filesOf(batch)).catch(() => undefined);
     return 'over';
   }
 
@@ -279,6 +286,10 @@ export class BatchRunner {
     this.#aborted.abort();
     this.#lines?.stop();
   }
+}
+
+function filesOf({ outputFileId, errorFileId }: BatchRecord): string[] {
+  return [outputFileId, errorFileId];
 }
 
 /** What runners wrote that others had taken over from. */

@@ -24,8 +24,6 @@ const CLOSE_MS = 1000;
 const AGAIN_MS = 100;
 /** A batch that should run and that no gateway has is found within this, in ms. */
 const SWEEP_MS = 30_000;
-/** What a batch has written is kept so much longer than it may take, in ms, for whoever has to bring it to its end. */
-const HELD_MS = 24 * 3600 * 1000;
 /** A job that stands so runs, or will. */
 const LIVE = new Set(['active', 'waiting', 'prioritized', 'delayed', 'waiting-children']);
 
@@ -124,12 +122,6 @@ export class Batches {
         field,
       });
     }
-    // What it writes has no record until it has ended.
-    const heldUntil = record.expiresAt + HELD_MS;
-    await Promise.all([
-      files.hold(record.outputFileId, heldUntil),
-      files.hold(record.errorFileId, heldUntil),
-    ]);
     if (await this.records.create(record, MOST_OPEN)) {
       // One that can't be added now is found without a job later.
       await this.#enqueue(record).catch(() => undefined);

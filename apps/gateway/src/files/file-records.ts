@@ -219,6 +219,11 @@ export class FileRecords {
     await this.parts.redis.set(fileHoldKey(id), '1', 'PX', lifeMs);
   }
 
+  /** Holds nothing any more of what has been held. */
+  async letGo(ids: readonly string[]): Promise<void> {
+    await Promise.all(ids.map((id) => this.parts.redis.unlink(fileHoldKey(id))));
+  }
+
   async isHeld(id: string): Promise<boolean> {
     return (await this.parts.redis.exists(fileHoldKey(id))) === 1;
   }

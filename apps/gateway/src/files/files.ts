@@ -137,6 +137,11 @@ export class Files {
     await this.#records.hold(id, until);
   }
 
+  /** What was held of these may be swept, unless it was adopted. */
+  async letGo(ids: readonly string[]): Promise<void> {
+    await this.#records.letGo(ids);
+  }
+
   /**
    * @param field that named the file.
    * @throws MillraceError `file_not_found`, also for another owner's.

@@ -1,11 +1,14 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { batchKey, fileHoldKey } from '@millrace/shared';
 import { expect } from 'chai';
+import type { Redis } from 'ioredis';
+import type { BatchRecord } from '../../batches/batch-record.js';
 import type { Gateway } from '../../gateway.js';
 import { get, Harness, post } from '../../test-support/harness.js';
 import { textModel } from '../../test-support/models.js';
-import { uniqueName, until } from '../../test-support/redis.js';
+import { testRedis, uniqueName, until } from '../../test-support/redis.js';
 
 /** Batches that one gateway runs at once. */
 const AT_ONCE = 4;
@@ -21,15 +24,18 @@ describe('batches that wait for their turn', function () {
   const harness = new Harness();
   const model = uniqueName('text');
   let folder: string;
+  let redis: Redis;
   let gateway: Gateway;
   let letGo: () => void = () => undefined;
-  const held = new Promise<void>((resolve) => {
+  const answering = new Promise<void>((resolve) => {
     letGo = resolve;
   });
 
   before(async () => {
     folder = await mkdtemp(join(tmpdir(), 'millrace-batches-'));
-    await harness.worker(textModel(model), { before: () => held });
+    redis = testRedis();
+    harness.onRelease(() => redis.disconnect());
+    await harness.worker(textModel(model), { before: () => answering });
     gateway = await harness.gateway({ filesUrl: folder });
   });
   after(async () => {
@@ -54,9 +60,14 @@ describe('batches that wait for their turn', function () {
     });
   const statusOf = async (id: string): Promise<string> =>
     (await get<Batch>(`${gateway.url}/v1/batches/${id}`)).body.status;
+  /** Of how many files of a batch what is written has no record yet and is kept all the same. */
+  const held = async (id: string): Promise<number> => {
+    const record = JSON.parse((await redis.hget(batchKey(id), 'record')) as string) as BatchRecord;
+    return await redis.exists(fileHoldKey(record.outputFileId), fileHoldKey(record.errorFileId));
+  };
   const turn = (id: string, what: string) => post<Batch>(`${gateway.url}/v1/batches/${id}/${what}`, '');
 
-  it('are cancelled at once, whatever runs before them', async () => {
+  it('are cancelled at once, whatever runs before them, and keep nothing', async () => {
     const file = await upload();
     const running: string[] = [];
     for (let i = 0; i < AT_ONCE; i++) running.push((await make(file)).body.id);
@@ -70,8 +81,11 @@ describe('batches that wait for their turn', function () {
       await until('it is cancelled', async () => (await statusOf(id)) === 'cancelled');
     }
     for (const id of running) expect(await statusOf(id)).to.equal('in_progress');
+    for (const id of running) expect(await held(id)).to.equal(2);
+    for (const id of [waiting, paused]) expect(await held(id)).to.equal(0);
     letGo();
     for (const id of running) await until('it is done', async () => (await statusOf(id)) === 'completed');
+    for (const id of running) await until('nothing is held for it', async () => (await held(id)) === 0);
   });
 
   it('and what is not there name the field that is at fault', async () => {
