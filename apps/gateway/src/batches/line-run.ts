@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
 import { type ErrorCode, type GatewayMetrics, MillraceError, type RedisClock } from '@millrace/shared';
 import { toMillraceError } from '../http/errors.js';
 import { timingsOf } from '../http/respond.js';
@@ -19,6 +19,8 @@ import type { BatchRecord } from './batch-record.js';
 import type { CheckpointWriter } from './checkpoint-writer.js';
 import type { BatchInput } from './input.js';
 
+/** Lines are read for so long, in ms, before all else has its turn: where they fail at once, nothing else makes room. */
+const TURN_MS = 5;
 /** Bytes of lines that are under way at once. */
 const MOST_BYTES = 32 * 1024 * 1024;
 /** How long lines may take from when they are handed to the queue, in ms; then they are handed over again. */
@@ -97,9 +99,14 @@ export class LineRun {
     const { input, writer, mostLineBytes } = this.#parts;
     const { line: number, end } = this.#batch.checkpoint;
     try {
+      let turnEnds = performance.now() + TURN_MS;
       for await (const line of splitLines(input.bytes(end), mostLineBytes, { number, end })) {
         await writer.room();
-        if (!this.#window.hasRoom) await this.#window.room();
+        const isFull = !this.#window.hasRoom;
+        if (isFull) await this.#window.room();
+        const isOver = performance.now() >= turnEnds;
+        if (isOver) await turn();
+        if (isFull || isOver) turnEnds = performance.now() + TURN_MS;
         if (this.#stopped.signal.aborted) return;
         this.#begin(line);
       }
