@@ -95,6 +95,13 @@ describe('the address of a callback', () => {
     }
   });
 
+  it('is told by the schemes that are taken, where it has another', () => {
+    const told = (callbackAllowHttp: boolean) => () =>
+      readTarget('ftp://example.org/', { ...CLOSED, callbackAllowHttp });
+    expect(told(false)).to.throw(/must begin with https:\/\/\.$/);
+    expect(told(true)).to.throw(/must begin with https:\/\/ or http:\/\/\.$/);
+  });
+
   it('is one of the list where there is one', () => {
     const limits = { ...CLOSED, callbackHosts: ['hooks.example.org'] };
     expect(readTarget('https://hooks.example.org/a', limits)).to.equal('https://hooks.example.org/a');

@@ -28,8 +28,11 @@ export function readTarget(value: string, limits: TargetLimits): string {
   }
   const url = value.length <= MOST_CHARACTERS && URL.canParse(value) ? new URL(value) : undefined;
   if (!url) throw invalid(`must be a URL of at most ${MOST_CHARACTERS} characters`);
-  const plain = url.protocol === 'http:' && limits.callbackAllowHttp;
-  if (url.protocol !== 'https:' && !plain) throw invalid('must begin with https://');
+  const { callbackAllowHttp } = limits;
+  const plain = url.protocol === 'http:' && callbackAllowHttp;
+  if (url.protocol !== 'https:' && !plain) {
+    throw invalid(`must begin with https://${callbackAllowHttp ? ' or http://' : ''}`);
+  }
   if (url.username !== '' || url.password !== '') throw invalid('must not hold a user or password');
   const { callbackHosts } = limits;
   if (callbackHosts.length > 0 && !callbackHosts.includes(url.hostname)) {
