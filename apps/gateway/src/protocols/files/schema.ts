@@ -20,6 +20,8 @@ export const uploadFieldsSchema = z.strictObject({
         input === undefined ? 'is missing' : 'must be "batch": files are for nothing else here',
     })
     .describe('What the file is for: `batch`.'),
+  // The file itself is no field. It stands here to be named among those that there are.
+  file: z.never('must be a file: its part of the form has no filename').optional(),
   'expires_after[anchor]': z
     .literal('created_at', { error: 'must be "created_at"' })
     .optional()

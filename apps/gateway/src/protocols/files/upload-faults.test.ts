@@ -24,6 +24,15 @@ describe('the door of files, where something goes wrong with what is sent', () =
     client.socket.destroy();
   });
 
+  it('names all that the form takes where it has something else, and a file that is none', async () => {
+    const misspelt = await send(PURPOSE + part('fiel', 'x') + END);
+    expect(misspelt.status).to.equal(400);
+    expect(misspelt.body.error?.message).to.match(/^fiel is not a field here; there are purpose, file, /);
+    const text = await send(PURPOSE + part('file', 'x') + END);
+    expect(text.status).to.equal(400);
+    expect(text.body.error?.message).to.equal('file must be a file: its part of the form has no filename.');
+  });
+
   it('keeps nothing of a client that goes away in the middle', async () => {
     const before = (await onDisk()).length;
     const client = new RawClient(door.gateway);

@@ -70,7 +70,6 @@ function nameOf({ field, filename }: FormFile): string {
 }
 
 function readFields(fields: FormFields) {
-  if (fields.has('file')) throw invalid('file must be a file: its part of the form has no filename.', 'file');
   return readBy(uploadFieldsSchema, Object.fromEntries(fields));
 }
 
