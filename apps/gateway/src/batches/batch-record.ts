@@ -87,9 +87,10 @@ export function hasEnded({ state }: Pick<BatchRecord, 'state'>): boolean {
   return ENDED.has(state);
 }
 
-/** The record in another state from `now` on. */
+/** The record in another state from `now` on. One that goes on after a pause has been in progress since it began. */
 export function inState(record: BatchRecord, state: BatchState, now: number): BatchRecord {
-  return { ...record, state, since: { ...record.since, [state]: now } };
+  const since = state === 'in_progress' ? (record.since.in_progress ?? now) : now;
+  return { ...record, state, since: { ...record.since, [state]: since } };
 }
 
 /** Id of a batch's job in the queue of batches. */
