@@ -132,7 +132,7 @@ export class Batches {
 
   /** @throws MillraceError `batch_not_found`, `batch_ended`. */
   async cancel(id: string, owner: string): Promise<BatchView> {
-    const view = await this.#turn(id, owner, (before, now) =>
+    const view = await this.#turn(id, owner, 'cancelled', (before, now) =>
       before.state === 'cancelling' ? undefined : inState(before, 'cancelling', now),
     );
     if (view.record.state === 'cancelling' && !this.#draining) {
@@ -144,14 +144,14 @@ export class Batches {
 
   /** What is written so far stays; nothing more is run until it is resumed. @throws as {@link cancel}. */
   async pause(id: string, owner: string): Promise<BatchView> {
-    return this.#turn(id, owner, (before, now) =>
+    return this.#turn(id, owner, 'paused', (before, now) =>
       before.state === 'paused' ? undefined : inState(before, 'paused', now),
     );
   }
 
   /** Goes on with a batch that is paused, or at once with one that is held up. @throws as {@link cancel}. */
   async resume(id: string, owner: string): Promise<BatchView> {
-    return this.#turn(id, owner, (before, now) => {
+    return this.#turn(id, owner, 'resumed', (before, now) => {
       if (before.state !== 'paused') return undefined;
       return inState(before, before.total === undefined ? 'validating' : 'in_progress', now);
     });
@@ -160,13 +160,14 @@ export class Batches {
   async #turn(
     id: string,
     owner: string,
+    turned: string,
     change: (before: BatchRecord, now: number) => BatchRecord | undefined,
   ): Promise<BatchView> {
     await this.records.read(id, owner);
     const now = this.#parts.clock.now();
     const record = await this.records.update(id, (before) => {
       if (hasEnded(before) || before.state === 'finalizing') {
-        throw new MillraceError('batch_ended', `The batch is ${before.state}.`);
+        throw new MillraceError('batch_ended', `The batch is ${before.state}; it can't be ${turned}.`);
       }
       if (before.state === 'cancelling') return undefined;
       return change(before, now);
