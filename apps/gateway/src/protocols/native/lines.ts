@@ -2,8 +2,9 @@ import { MillraceError, type ModelDescription } from '@millrace/shared';
 import type { Request, Response } from 'express';
 import { contextOf } from '../../http/context.js';
 import { asksToBeKept, type KeepLimits, readPreferences } from '../preferences.js';
+import { readBy } from '../read-by.js';
 import { type LineParts, LineStream } from './line-stream.js';
-import { ORDERS } from './schema.js';
+import { streamQuerySchema } from './schema.js';
 
 export interface StreamParts extends LineParts {
   settings: LineParts['settings'] & KeepLimits & { waitMs: number };
@@ -21,7 +22,7 @@ export async function predictLines(
 ): Promise<void> {
   const { settings, state } = parts;
   const { headers } = req;
-  const inOrder = readOrder(req.query.order) === 'input';
+  const inOrder = readBy(streamQuerySchema, req.query, 'query').order === 'input';
   if (headers['idempotency-key'] !== undefined) {
     throw refused('Idempotency-Key', 'it names one request, and each line is one.');
   }
@@ -37,14 +38,6 @@ export async function predictLines(
     waitMs: preferred.waitMs ?? settings.waitMs,
   });
   await stream.run();
-}
-
-function readOrder(order: unknown): (typeof ORDERS)[number] {
-  if (order === undefined) return 'input';
-  const known = ORDERS.find((each) => each === order);
-  if (known) return known;
-  const text = `order must be one of ${ORDERS.join(', ')}.`;
-  throw new MillraceError('invalid_input', text, { field: 'order' });
 }
 
 function refused(header: string, why: string): MillraceError {

@@ -10,6 +10,9 @@ export const LINES_TYPE = 'application/x-ndjson';
 /** How the lines of a stream may be answered: in their order, or as they are done. */
 export const ORDERS = ['input', 'finished'] as const;
 
+/** The query of a stream; any other parameter is refused: a misspelt one would change nothing and tell nobody. */
+export const streamQuerySchema = z.strictObject({ order: z.enum(ORDERS).default('input') });
+
 /** Read by the model's task, element by element: see parse.ts. */
 const inputs = z.unknown().meta({
   oneOf: [
