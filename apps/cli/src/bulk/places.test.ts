@@ -19,11 +19,14 @@ describe('where results of a batch go', () => {
     expect(placesOf({ file: '-' }, 'batch_1').errors).to.equal('batch_1.errors.jsonl');
   });
 
-  it('is never the input, nor one place for both', () => {
+  it('is never the input, nor one place for both, nor standard output', () => {
     for (const said of [
       { file: 'a', out: 'a' },
       { file: 'a', errors: 'a' },
       { out: 'b', errors: 'b' },
+      // Standard output to other programs; here it would be a file of that name.
+      { file: 'a', out: '-' },
+      { file: 'a', errors: '-' },
     ]) {
       expect(() => placesOf(said, 'batch_1')).to.throw(StartupError);
     }

@@ -29,10 +29,14 @@ export function requireBatchId(id: string): void {
 
 /**
  * The places for results: beside the input, or named after the batch in the folder that one is in.
- * @throws StartupError where two files would be one.
+ * @throws StartupError where two files would be one, or a place is no file.
  */
 export function placesOf({ file, out, errors }: PlacesSaid, batchId: string): Places {
   const base = file === undefined || file === STDIN ? batchId : file.replace(ENDS, '');
+  for (const [flag, place] of Object.entries({ out, errors })) {
+    if (place === STDIN)
+      throw new StartupError(`--${flag} must be a file.`, 'Results are not written to standard output.');
+  }
   const places = { out: out ?? `${base}.out.jsonl`, errors: errors ?? `${base}.errors.jsonl` };
   if (places.out === places.errors || places.out === file || places.errors === file) {
     throw new StartupError(
