@@ -134,6 +134,20 @@ describe('the dashboard’s page of a request', () => {
     expect(job).to.include(`"href":"/dashboard/requests/${body.id}"`);
   });
 
+  it('does not show one whose time is over as if it had failed, nor as if nothing had been answered', async () => {
+    const { body } = await predict('brief', { ...ASYNC, 'millrace-keep-ms': '1500' });
+    expect((await end(body.id)).body.state).to.equal('done');
+    await until('its time is over', async () =>
+      (await dashboard.page('/requests?state=expired')).includes(body.id),
+    );
+    for (const path of ['/requests?state=expired', `/requests/${body.id}`]) {
+      expect(await dashboard.page(path), path)
+        .not.to.include('0 of 1')
+        .and.not.match(/\.expired[^{]*{ color: var\(--danger\)/);
+    }
+    expect(await dashboard.page(`/requests/${body.id}`)).to.include('Its time is over');
+  });
+
   it('cancels for whoever may change something, by a form of the same session', async () => {
     const later = { ...ASYNC, 'millrace-not-before': new Date(Date.now() + 600_000).toISOString() };
     const { body } = await predict('later', later);

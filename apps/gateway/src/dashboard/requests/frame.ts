@@ -35,8 +35,8 @@ const STYLE = `
   small { color: var(--quiet); }
   .state { display: inline-block; padding: 0 .5rem; border-radius: 1rem; font-size: .8125rem; line-height: 1.35rem;
     border: 1px solid currentColor; white-space: nowrap; }
-  .done, .completed, .answered { color: #14713c; } .failed, .expired { color: var(--danger); }
-  .active, .running { color: var(--accent); } .queued, .scheduled, .cancelled, .waiting, .prioritized, .delayed, .gone { color: var(--quiet); }
+  .done, .completed, .answered { color: #14713c; } .failed { color: var(--danger); }
+  .active, .running { color: var(--accent); } .queued, .scheduled, .cancelled, .waiting, .prioritized, .delayed, .gone, .expired { color: var(--quiet); }
   .bar { display: block; width: 100%; min-width: 14rem; height: .75rem; border-radius: .2rem; background: var(--page); }
   .swatch { width: .75rem; height: .75rem; margin-right: .35rem; vertical-align: -.05rem; }
   .queue { fill: #d29922; } .preprocess { fill: #8957e5; } .window { fill: #db61a2; }

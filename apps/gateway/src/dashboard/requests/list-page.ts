@@ -1,7 +1,7 @@
 import type { JobRecord } from '../../jobs/job-record.js';
 import type { JobRecords } from '../../jobs/job-records.js';
 import type { JobState, JobStatus, JobStatuses } from '../../jobs/job-status.js';
-import { html } from '../html.js';
+import { type Html, html } from '../html.js';
 import { frame, stateBadge, stateLinks, table, time } from './frame.js';
 import { REQUESTS_PATH, requestPath } from './links.js';
 
@@ -52,7 +52,7 @@ export function listPage({ rows, next }: List, state: JobState | undefined): str
 <td>${stateBadge(status.state)}</td>
 <td><a href="${requestPath(record.id)}"><code>${record.id}</code></a></td>
 <td>${record.owner}</td><td>${record.model.name}</td>
-<td class="number">${status.itemsDone} of ${record.itemCount}</td>
+<td class="number">${status.state !== 'expired' && html`${status.itemsDone} of `}${record.itemCount}</td>
 <td>${record.priority}</td><td>${time(record.receivedAt)}</td></tr>`,
   );
   const query = new URLSearchParams({ ...(state ? { state } : {}), from: String(next) });
@@ -60,7 +60,15 @@ export function listPage({ rows, next }: List, state: JobState | undefined): str
     'Requests',
     html`<h1>Kept requests, the newest first</h1>
 ${stateLinks(state)}
-${rows.length > 0 ? table('Kept requests', head, lines) : html`<p>There are none${state !== undefined && html` that are ${state}`}. A request is kept if it is sent with <code>Prefer: respond-async</code>; any other is found by its id while its job is in a queue or kept there.</p>`}
+${rows.length > 0 ? table('Kept requests', head, lines) : nothing(state, next)}
 ${next !== undefined && html`<p><a href="${REQUESTS_PATH}?${query.toString()}">Older</a></p>`}`,
   );
+}
+
+/** What stands in place of the rows. Where only a part was looked through, there may be older ones. */
+function nothing(state: JobState | undefined, next: number | undefined): Html {
+  if (next !== undefined) {
+    return html`<p>None of the ${MOST_SCANNED} that were looked at is ${state ?? 'kept'}. There may be older ones.</p>`;
+  }
+  return html`<p>${state === undefined ? 'No request is kept' : `No kept request is ${state}`}. A request is kept if it is sent with <code>Prefer: respond-async</code>; any other is found by its id while its job is in a queue or kept there.</p>`;
 }

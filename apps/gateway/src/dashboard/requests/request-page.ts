@@ -25,6 +25,7 @@ export function requestPage(view: RequestView, { formToken, now, message }: Requ
     html`<h1>Request <code>${id}</code> ${stateBadge(status?.state ?? stateOf(parts))}</h1>
 ${message !== undefined && html`<p role="alert">${message}</p>`}
 ${record && status ? recordFacts(record, status) : html`<p>It was not kept as a job of its own: this is what its queue still has of it.</p>`}
+${status?.state === 'expired' && html`<p>Its time is over: its parts and its result are kept no longer.</p>`}
 <h2>Parts</h2>
 ${partsTable(parts, now)}
 ${moreParts > 0 && html`<p>And ${moreParts} more.</p>`}
@@ -47,7 +48,7 @@ ${fact('Model', html`${model.name} <small>version</small> ${model.version}`)}
 ${fact('Owner', html`${owner}`)}
 ${fact('Door', html`${writer}`)}
 ${fact('Priority', html`${priority}`)}
-${fact('Items answered', html`${itemsDone} of ${itemCount}`)}
+${state === 'expired' ? fact('Items', html`${itemCount}`) : fact('Items answered', html`${itemsDone} of ${itemCount}`)}
 ${position !== undefined && fact('Jobs before it', html`${position}`)}
 ${fact('Received', time(receivedAt))}
 ${notBefore !== undefined && fact('Not before', time(notBefore))}
@@ -84,7 +85,7 @@ function partsTable(parts: readonly PartView[], now: number): Html {
   });
   const head = html`<th class="number">First item</th><th class="number">Count</th><th>Job</th><th>State</th>
 <th>Time</th><th class="number">Total ms</th><th>Outcome</th><th class="number">Generation</th><th class="number">Attempts</th><th>Worker</th>`;
-  return html`${legend()}${table('Parts of the request', head, rows)}`;
+  return html`${legend(timings)}${table('Parts of the request', head, rows)}`;
 }
 
 /** The end tells the parts of one request apart. */

@@ -8,6 +8,8 @@ const LEAST_WIDTH = 3;
 
 /** Before it was enqueued, a request that was scheduled waited for its time. */
 const LEFT_OUT: SpanName = 'admit';
+/** All that a worker did, where nothing tells its stages apart. */
+const WORKER = 'worker';
 
 interface Segment {
   name: string;
@@ -27,7 +29,7 @@ export function timingOf({ reply, job, data }: PartView): Timing | undefined {
   };
   const segments: Segment[] = spans(stamps).filter(({ name }) => name !== LEFT_OUT);
   if (!reply && job?.processedOn && job.finishedOn) {
-    segments.push({ name: 'worker', ms: Math.max(0, job.finishedOn - job.processedOn) });
+    segments.push({ name: WORKER, ms: Math.max(0, job.finishedOn - job.processedOn) });
   }
   if (segments.length === 0) return undefined;
   return { segments, totalMs: segments.reduce((sum, { ms }) => sum + ms, 0) };
@@ -42,13 +44,16 @@ export function timingBar({ segments }: Timing, longestMs: number): Html {
     x += width;
     return rect;
   });
-  const text = segments.map(({ name, ms }) => `${name}\u00a0${shortMs(ms)}`).join(' · ');
+  const text = segments.map(({ name, ms }) => `${name}\u00a0${shortMs(ms)}`).join('\u00a0· ');
   return html`<svg class="bar" viewBox="0 0 ${WIDTH} 12" preserveAspectRatio="none" aria-hidden="true">${rects}</svg>
 <small>${text}\u00a0ms</small>`;
 }
 
-export function legend(): Html {
-  const names = SPANS.map(({ name }) => name).filter((name) => name !== LEFT_OUT);
+/** What the colours of the bars mean: of those that are there, in the order of time. */
+export function legend(timings: readonly (Timing | undefined)[]): Html {
+  const drawn = new Set(timings.flatMap((timing) => timing?.segments.map(({ name }) => name) ?? []));
+  const names = [...SPANS.map(({ name }) => name), WORKER].filter((name) => drawn.has(name));
+  if (names.length === 0) return html``;
   return html`<ul class="legend" aria-hidden="true">${names.map(
     (name) =>
       html`<li><small><svg class="swatch" viewBox="0 0 12 12"><rect class="${name}" width="12" height="12"/></svg>${name}</small></li>`,
