@@ -25,7 +25,7 @@ export function requestPage(view: RequestView, { formToken, now, message }: Requ
     html`<h1>Request <code>${id}</code> ${stateBadge(status?.state ?? stateOf(parts))}</h1>
 ${message !== undefined && html`<p role="alert">${message}</p>`}
 ${record && status ? recordFacts(record, status) : html`<p>It was not kept as a job of its own: this is what its queue still has of it.</p>`}
-${status?.state === 'expired' && html`<p>Its time is over: its parts and its result are kept no longer.</p>`}
+${status?.state === 'expired' && html`<p>Its time is over: its result is kept no longer.</p>`}
 <h2>Parts</h2>
 ${partsTable(parts, now)}
 ${moreParts > 0 && html`<p>And ${moreParts} more.</p>`}
