@@ -239,6 +239,18 @@ describe('millrace batch', function () {
     expect((await stat(join(folder, 'lines.out.jsonl'))).size).to.be.above(1000);
   });
 
+  it('leaves no file at the server where no batch can be made of it', async () => {
+    await write('lines.jsonl', fileOf(lines));
+    const before = await listed('files');
+    for (const wrong of [
+      ['--window', 'soon'],
+      ['--endpoint', '/v1/chat'],
+    ]) {
+      await ends(batch(['lines.jsonl', ...wrong]), 1);
+    }
+    expect(await listed('files')).to.deep.equal(before);
+  });
+
   it('says what is wrong and what to do about it', async () => {
     await write('lines.jsonl', fileOf(lines));
     await write('empty.jsonl', '');
@@ -255,6 +267,7 @@ describe('millrace batch', function () {
       [['lines.jsonl', '--url', 'localhost'], /not the address.*http:\/\/HOST:PORT/],
       [['lines.jsonl', '--out', 'none/out.jsonl'], /Nothing can be written into none/],
       [['lines.jsonl', '--out', 'lines.jsonl'], /three files/],
+      [['lines.jsonl', '--out', '-'], /--out must be a file/],
       [['lines.jsonl', '--window', 'soon'], /completion_window/],
       [['lines.jsonl', '--endpoint', '/v1/chat'], /endpoint.*\/v1\/chat/],
       [['--resume', 'batch_nobody'], /no such batch/i],

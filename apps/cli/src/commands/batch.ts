@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { StartupError } from '@millrace/shared';
 import { collect, requireWritable } from '../bulk/collect.js';
 import { explained } from '../bulk/explain.js';
-import { mayPass, NoAnswer } from '../bulk/faults.js';
+import { mayPass, NoAnswer, Refused } from '../bulk/faults.js';
 import { follow } from '../bulk/follow.js';
 import { Http } from '../bulk/http.js';
 import { withInput } from '../bulk/input.js';
@@ -156,7 +156,14 @@ class BatchCommand {
       const asked = { input_file_id, endpoint, completion_window: window };
       this.#isAsked = true;
       // Asked to end, it waits for this answer: otherwise nobody would know of the batch.
-      const { id } = await this.#patience.with(() => server.create(asked, key, this.#host.stop.forced));
+      const { id } = await this.#patience
+        .with(() => server.create(asked, key, this.#host.stop.forced))
+        .catch(async (error: unknown) => {
+          // Nobody will ask for a batch of what was sent.
+          const isOver = error instanceof Refused && !mayPass(error);
+          if (isOver) await server.remove(input_file_id).catch(() => undefined);
+          throw error;
+        });
       this.#view.close();
       this.#id = id;
       this.#host.say(`Batch ${id}`);
