@@ -1,6 +1,6 @@
 import { StartupError } from '@millrace/shared';
 import { expect } from 'chai';
-import { comeBack, placesOf, takeBack } from './places.js';
+import { comeBack, placesOf, programOf, takeBack } from './places.js';
 
 describe('where results of a batch go', () => {
   it('is beside the file, under its name without what it ends with', () => {
@@ -34,13 +34,23 @@ describe('where results of a batch go', () => {
 });
 
 describe('the command that comes back to a batch', () => {
+  const program = ['millrace'];
+
   it('leads to the same server and the same files', () => {
-    expect(comeBack('batch_1', { file: 'lines.jsonl' })).to.equal(
+    expect(comeBack('batch_1', { program, file: 'lines.jsonl' })).to.equal(
       'millrace batch lines.jsonl --resume batch_1',
     );
-    expect(comeBack('batch_1', { file: '-', out: 'a b', url: 'http://h:1' })).to.equal(
+    expect(comeBack('batch_1', { program, file: '-', out: 'a b', url: 'http://h:1' })).to.equal(
       "millrace batch --resume batch_1 --out 'a b' --url http://h:1",
     );
-    expect(takeBack('batch_1', { url: undefined })).to.equal('millrace batch --cancel batch_1');
+    expect(takeBack('batch_1', { program })).to.equal('millrace batch --cancel batch_1');
+  });
+
+  it('is called by npx where this one is', () => {
+    const said = { program: programOf({ npm_command: 'exec' }) };
+    expect(comeBack('batch_1', said)).to.equal('npx millrace batch --resume batch_1');
+    expect(takeBack('batch_1', said)).to.equal('npx millrace batch --cancel batch_1');
+    // npm start and npm test are npm's too, and have it in their PATH.
+    expect(programOf({ npm_command: 'run-script' })).to.deep.equal(['millrace']);
   });
 });

@@ -52,22 +52,31 @@ export function nameOf(file: string): string {
   return file === STDIN ? 'stdin.jsonl' : basename(file);
 }
 
-/** The command that comes back to a batch, to paste into a shell. */
-export function comeBack(
-  batchId: string,
-  { file, ...flags }: PlacesSaid & { url?: string | undefined },
-): string {
+/** What a command to paste into a shell is made of, beside the batch. */
+export interface CommandSaid extends PlacesSaid {
+  /** The program, as it was called itself. */
+  program: string[];
+  url?: string | undefined;
+}
+
+/** How this program is called: in a clone there is none of its name. @param env npm tells there that it has run it. */
+export function programOf({ npm_command }: NodeJS.ProcessEnv): string[] {
+  return npm_command === 'exec' ? ['npx', 'millrace'] : ['millrace'];
+}
+
+/** The command that comes back to a batch. */
+export function comeBack(batchId: string, { program, file, ...flags }: CommandSaid): string {
   const named = file === undefined || file === STDIN ? [] : [file];
-  return commandOf(named, { resume: batchId, ...flags });
+  return commandOf(program, named, { resume: batchId, ...flags });
 }
 
 /** The command that cancels a batch. */
-export function takeBack(batchId: string, { url }: { url?: string | undefined }): string {
-  return commandOf([], { cancel: batchId, url });
+export function takeBack(batchId: string, { program, url }: CommandSaid): string {
+  return commandOf(program, [], { cancel: batchId, url });
 }
 
-function commandOf(named: string[], flags: Record<string, string | undefined>): string {
-  const words = ['millrace', 'batch', ...named];
+function commandOf(program: string[], named: string[], flags: Record<string, string | undefined>): string {
+  const words = [...program, 'batch', ...named];
   for (const [flag, value] of Object.entries(flags)) {
     if (value !== undefined) words.push(`--${flag}`, value);
   }

@@ -7,7 +7,7 @@ import { follow } from '../bulk/follow.js';
 import { Http } from '../bulk/http.js';
 import { withInput } from '../bulk/input.js';
 import { Patience } from '../bulk/patience.js';
-import { comeBack, type PlacesSaid, placesOf, requireBatchId, takeBack } from '../bulk/places.js';
+import { type CommandSaid, comeBack, placesOf, programOf, requireBatchId, takeBack } from '../bulk/places.js';
 import { BulkServer, type Turn } from '../bulk/server.js';
 import { serverUrl } from '../bulk/server-url.js';
 import { bytesText } from '../bulk/texts.js';
@@ -188,9 +188,9 @@ class BatchCommand {
     }
   }
 
-  get #said(): PlacesSaid & { url?: string | undefined } {
+  get #said(): CommandSaid {
     const { out, errors, url } = this.#options;
-    return { file: this.#file, out, errors, url };
+    return { program: programOf(this.#host.env), file: this.#file, out, errors, url };
   }
 
   #show(step: Step): void {
