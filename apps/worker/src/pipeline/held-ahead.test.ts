@@ -4,7 +4,7 @@ import { until } from '../test-support/redis.js';
 import { metricOf, useWorkers } from '../test-support/workers.js';
 
 const JOBS = 400;
-/** `prefetchMs` of items that add 1 ms each, and two full runs: one that is on, one behind it. */
+/** The least that is held of items that add 1 ms each, and two full runs: one that is on, one behind it. */
 const WITHOUT_MORE = 20 + 2 * 32;
 
 describe('work held ahead of the sessions', function () {

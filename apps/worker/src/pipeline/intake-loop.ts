@@ -29,12 +29,7 @@ const FAILING_MS = 3000;
 const TYPICAL_SIZE = 16;
 const MEAN_WEIGHT = 0.05;
 const MOST_JOBS = 128;
-/**
- * Where the queue has more, up to so many times `prefetchMs` are held ahead: what is held would only wait there, and the
- * more there is to choose from, the less is padded (5% with 100 texts, 2% with 500).
- */
-const MOST_AHEAD = 12;
-/** It grows so with each fetch that brings all it asked for, and ends with the first that doesn't. */
+/** What is held ahead grows so with each fetch that brings all it asked for, and is the least again with the first that doesn't. */
 const AHEAD_GROWTH = 1.5;
 /** While some comes, no bulk work is fetched on top of so much that waits for a session, in predicted ms. */
 const BULK_HELD_MS = 5;
@@ -57,8 +52,8 @@ export class IntakeLoop {
   /** Running mean of what an item adds to a run, in ms: the guess for items not prepared yet. */
   #meanItemMs: number;
   #itemsPerJob = 1;
-  /** Times `prefetchMs` that are held ahead. */
-  #ahead = 1;
+  /** What is held ahead of the sessions now, in predicted ms. */
+  #wantedMs: number;
   #preparing = new Set<Promise<void>>();
   #runless: HeldItem[] = [];
   #answering: Promise<void> | undefined;
@@ -74,8 +69,13 @@ export class IntakeLoop {
       sessions: number;
       /** Whether anything is fetched while a batch runs. */
       prefetch: boolean;
-      /** Most ms of predicted run time ahead of the sessions, where the queue has no more. */
+      /**
+       * Most predicted ms ahead of the sessions. So much is held only where the queue has more: it would wait there
+       * too, and the more there is to choose from, the less is padded (5% of 100 texts, 2% of 500).
+       */
       prefetchMs: number;
+      /** The same where the queue has no more: for other workers, and for what goes first. */
+      leastAheadMs: number;
       consumer: JobConsumer;
       pool: ItemPool;
       dispatcher: Dispatcher;
@@ -90,6 +90,7 @@ export class IntakeLoop {
       logger: Logger;
     },
   ) {
+    this.#wantedMs = parts.leastAheadMs;
     this.#meanItemMs = parts.curve.itemMs(TYPICAL_SIZE);
     parts.dispatcher.onProgress = () => this.#roomWaiter?.();
     parts.dispatcher.workComes = () => this.#preparing.size > 0 || !parts.consumer.drained;
@@ -126,7 +127,9 @@ export class IntakeLoop {
       try {
         const jobs = await this.parts.consumer.fetch(most);
         this.#failingSince = undefined;
-        this.#ahead = jobs.length < most ? 1 : Math.min(MOST_AHEAD, this.#ahead * AHEAD_GROWTH);
+        const { prefetchMs, leastAheadMs } = this.parts;
+        this.#wantedMs =
+          jobs.length < most ? leastAheadMs : Math.min(prefetchMs, this.#wantedMs * AHEAD_GROWTH);
         this.parts.metrics.jobsHeld.set({ model: this.parts.model.name }, this.parts.consumer.held);
         if (jobs.length > 0) this.#accept(jobs);
       } catch (error) {
@@ -145,7 +148,7 @@ export class IntakeLoop {
     for (;;) {
       if (this.#stopped) return 1;
       const apart = dispatcher.interactiveLately(clock.now()) && this.#bulkMs > 0;
-      const most = apart ? await this.#roomBesideBulk() : this.#room(this.#ahead);
+      const most = apart ? await this.#roomBesideBulk() : this.#room(this.#wantedMs);
       if (most > 0 || this.#stopped) return most;
       await new Promise<void>((resolve) => {
         // Of what comes to Redis meanwhile nobody tells.
@@ -159,10 +162,10 @@ export class IntakeLoop {
     }
   }
 
-  /** Jobs to look for until so many times `prefetchMs` of work are ahead of the sessions. */
-  #room(times: number): number {
-    const { pool, prefetch, prefetchMs, dispatcher } = this.parts;
-    const roomMs = times * prefetchMs - this.#aheadMs(pool.ms + this.#preparingMs);
+  /** Jobs to look for until so many predicted ms are ahead of the sessions. */
+  #room(wantedMs: number): number {
+    const { pool, prefetch, dispatcher } = this.parts;
+    const roomMs = wantedMs - this.#aheadMs(pool.ms + this.#preparingMs);
     const nothingAhead = pool.count + this.#preparing.size === 0;
     const open = prefetch ? roomMs > 0 || nothingAhead : nothingAhead && !dispatcher.busy;
     return open && this.#runless.length < MOST_RUNLESS ? this.#jobsIn(roomMs) : 0;
@@ -173,9 +176,9 @@ export class IntakeLoop {
    * it stays little, since it would be between that and the sessions.
    */
   async #roomBesideBulk(): Promise<number> {
-    const { pool, prefetch, prefetchMs, consumer } = this.parts;
-    const roomMs = prefetchMs - this.#aheadMs(pool.ms + this.#preparingMs - this.#bulkMs);
-    if (!prefetch || roomMs <= 0 || this.#runless.length >= MOST_RUNLESS) return this.#room(1);
+    const { pool, prefetch, leastAheadMs, consumer } = this.parts;
+    const roomMs = leastAheadMs - this.#aheadMs(pool.ms + this.#preparingMs - this.#bulkMs);
+    if (!prefetch || roomMs <= 0 || this.#runless.length >= MOST_RUNLESS) return this.#room(leastAheadMs);
     const stopped = new Promise<number>((resolve) => {
       this.#roomWaiter = () => resolve(0);
     });

@@ -26,6 +26,8 @@ import { Runner } from './runner.js';
 import { Settler } from './settler.js';
 import { Throughput } from './throughput.js';
 
+/** `prefetchMs` is so many times what is held ahead where the queue has no more. */
+const MOST_OF_LEAST_AHEAD = 12;
 /** A simulated or empty run may seem to take no time. */
 const SHORTEST_ITEM_MS = 0.001;
 
@@ -109,7 +111,8 @@ export class ModelPipeline {
       metrics,
       logger,
     };
-    const { maxRunMs } = settings;
+    const { maxRunMs, prefetchMs } = settings;
+    const leastAheadMs = prefetchMs / MOST_OF_LEAST_AHEAD;
     this.#runner = new Runner({
       ...shared,
       model: name,
@@ -126,7 +129,7 @@ export class ModelPipeline {
       gate,
       idleClock: new IdleClock(name, model.sessions, metrics),
       batching: model.manifest.batching,
-      slotMs: settings.prefetchMs / 2,
+      slotMs: leastAheadMs / 2,
       bulkRunMs: settings.bulkRunMs,
     });
     this.#intake = new IntakeLoop({
@@ -135,7 +138,8 @@ export class ModelPipeline {
       model: this.#description,
       sessions: model.sessions.clients.length,
       prefetch: model.manifest.batching.prefetch,
-      prefetchMs: settings.prefetchMs,
+      prefetchMs,
+      leastAheadMs,
       consumer: this.#consumer,
       dispatcher: this.#dispatcher,
       redis,

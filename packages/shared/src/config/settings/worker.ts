@@ -70,7 +70,7 @@ export const WORKER = {
     env: 'MILLRACE_PREFETCH_MS',
     flag: 'prefetch-ms',
     of: 'worker',
-    help: 'How much work a worker may hold beyond what runs, in ms of predicted run time; up to 12 times as much while the queue has more. More smooths, less keeps priorities and other workers fair.',
-    schema: whole(1).default(20),
+    help: 'Most work a worker holds beyond what runs, in ms of predicted run time, while the queue has more; otherwise a twelfth of it. The more there is to choose from, the less is padded: more serves more, less keeps priorities and other workers fair.',
+    schema: whole(12).default(240),
   },
 } as const satisfies Record<string, SettingSpec>;
