@@ -17,6 +17,8 @@ export class LinkWatch {
   #checkedAt = 0;
   /** Since when a question is open, in ms of the monotonic clock. */
   #askedAt: number | undefined;
+  /** Since when a new connection waits for the answers to its greeting. */
+  #greetedAt: number | undefined;
 
   /** @param onRoundTrip told of each answer's round trip in ms. */
   constructor(redis: Redis, onRoundTrip: (ms: number) => void = () => undefined) {
@@ -45,14 +47,24 @@ export class LinkWatch {
     // This process was held up, not Redis: its answer may lie here unread.
     const heldUp = now - this.#checkedAt > 2 * ASK_MS;
     this.#checkedAt = now;
+    if (this.#redis.status !== 'connect') this.#greetedAt = undefined;
     if (this.#redis.status !== 'ready') {
       this.#askedAt = undefined;
+      if (this.#redis.status !== 'connect') return;
+      this.#greetedAt ??= now;
+      // A Redis that hangs takes connections all the same; by the next one another may be at its address.
+      if (now - this.#greetedAt > DEAD_MS && !heldUp) this.#giveUp();
     } else if (this.#askedAt === undefined) {
       this.#ask(now);
     } else if (now - this.#askedAt > DEAD_MS && !heldUp) {
       this.#askedAt = undefined;
-      this.#redis.stream.destroy(new Error(`Redis has not answered for ${DEAD_MS} ms.`));
+      this.#giveUp();
     }
+  }
+
+  #giveUp(): void {
+    this.#greetedAt = undefined;
+    this.#redis.stream.destroy(new Error(`Redis has not answered for ${DEAD_MS} ms.`));
   }
 
   #ask(now: number): void {
