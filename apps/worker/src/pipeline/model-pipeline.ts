@@ -198,8 +198,11 @@ export class ModelPipeline {
    * @returns false when a session is still inside a run then: only SIGKILL ends this process.
    */
   async drain(graceMs: number): Promise<boolean> {
+    const deadline = performance.now() + graceMs;
     await Promise.race([this.#finish(), sleep(graceMs)]);
     this.#dispatcher.stop();
+    // A run whose jobs were let go, because Redis took no reply, is waited for by nobody.
+    await this.#untilIdle(deadline - performance.now());
     // While Redis is away nothing can be given back: what is held is found stalled once it is there again.
     await Promise.race([this.#runner.acquit().then(() => this.#giveBack()), sleep(GIVE_BACK_MS)]);
     this.#watch.stop();
@@ -228,6 +231,12 @@ export class ModelPipeline {
     }
     await this.#runner.acquit();
     await this.#giveBack();
+  }
+
+  /** Waits until no session runs anything, for at most `ms`. */
+  async #untilIdle(ms: number): Promise<void> {
+    const until = performance.now() + ms;
+    while (this.#model.sessions.busy > 0 && performance.now() < until) await sleep(POLL_MS);
   }
 
   async #finish(): Promise<void> {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   CONTRACT_VERSION,
   ERRORS,
@@ -30,6 +31,11 @@ const MAX_FAILED_PAYLOAD_BYTES = 256 * 1024;
 /** Parts of a job that can't be read which are told so, and items in each. */
 const MAX_REFUSED_PARTS = 64;
 const MAX_REFUSED_ITEMS = 1024;
+
+/** How Redis says that it takes no writes for now: full, read-only, with a full disk, still loading. */
+const NOT_NOW = /^(?:OOM|READONLY|MISCONF|LOADING) /;
+/** After so long, in ms, it is asked again. */
+const AGAIN_MS = 100;
 
 /** From settled items to replies, and from replied parts to finished jobs. */
 export class Settler {
@@ -83,13 +89,29 @@ export class Settler {
 
   async #finish(part: HeldPart): Promise<void> {
     const reply = this.#reply(part);
-    const { deadlineAt, keepUntil = deadlineAt + REPLY_GRACE_MS } = part.data;
-    const ttlMs = keepUntil - this.#clock.now();
-    await this.#publisher.publish(reply, { queue: this.#queue, gateway: part.data.replyTo, ttlMs });
+    await this.#send(reply, part.data);
     for (const { name, ms } of spans(reply.header.stamps)) {
       this.#metrics.stageSeconds.observe({ model: this.#model.name, stage: name }, ms / 1000);
     }
     if (part.job.settled) await this.#finishJob(part.job);
+  }
+
+  /**
+   * Sends a reply. What Redis does not take for now is sent again as long as somebody waits: left to be found stalled,
+   * the item would run again, seconds later.
+   */
+  async #send(reply: Reply, { deadlineAt, replyTo, keepUntil }: HeldPart['data']): Promise<void> {
+    const keptUntil = keepUntil ?? deadlineAt + REPLY_GRACE_MS;
+    for (;;) {
+      const ttlMs = keptUntil - this.#clock.now();
+      try {
+        await this.#publisher.publish(reply, { queue: this.#queue, gateway: replyTo, ttlMs });
+        return;
+      } catch (error) {
+        if (!NOT_NOW.test((error as Error).message) || this.#clock.now() >= deadlineAt) throw error;
+        await sleep(AGAIN_MS, undefined, { ref: false });
+      }
+    }
   }
 
   #reply(part: HeldPart): Reply {
