@@ -1,4 +1,8 @@
+import { randomUUID } from 'node:crypto';
+import { BULL_PREFIX } from '@millrace/shared';
+import { Worker } from 'bullmq';
 import { expect } from 'chai';
+import type { Redis } from 'ioredis';
 import { faultyAnswers, faultyModels, faultyTensors } from '../test-support/faulty-model.js';
 import { until } from '../test-support/redis.js';
 import { metricOf, useWorkers } from '../test-support/workers.js';
@@ -28,4 +32,35 @@ describe('work held ahead of the sessions', function () {
     await until(async () => (await metricOf(worker, 'millrace_worker_jobs_held')) > WITHOUT_MORE + 64);
     expect(await answers).to.deep.equal(values);
   });
+
+  it('never keeps an item from its turn that has to run alone', async () => {
+    const models = await faultyModels({ simulate: { runMs: 300, itemMs: 1 }, session: { threads: 1 } });
+    workers.after(() => models.remove());
+    const gateway = await workers.gateway(models.name);
+    const deadlineAt = Date.now() + 60_000;
+    const lost = gateway.predict(faultyTensors({ value: -1 }), { deadlineAt });
+    await loseJob(gateway.queueName, await workers.connect());
+    let answered = 0;
+    const others = Array.from({ length: JOBS }, async (_, value) => {
+      await gateway.predict(faultyTensors({ value }), { deadlineAt });
+      answered += 1;
+    });
+    await until(async () => (await gateway.queue.getPrioritizedCount()) >= JOBS);
+    await workers.worker(models);
+    const { header, outputs } = await lost;
+    expect(faultyAnswers(outputs)).to.deep.equal([-1]);
+    expect(header.attempt).to.equal(2);
+    // Those before it while it was not known to be lost, and what ran when it was.
+    expect(answered).to.be.below(JOBS - 64);
+    await Promise.all(others);
+  });
 });
+
+/** Takes a job as a worker does that dies at once. */
+async function loseJob(queue: string, connection: Redis): Promise<void> {
+  const options = { connection, prefix: BULL_PREFIX, autorun: false, lockDuration: 100 };
+  const dying = new Worker(queue, null, options);
+  let taken = false;
+  while (!taken) taken = (await dying.getNextJob(randomUUID(), { block: false })) !== undefined;
+  await dying.close(true);
+}
