@@ -5,7 +5,6 @@ import { windowState } from '../intake/window.js';
 import type { CostCurve } from '../planning/cost-curve.js';
 import { type GroupLimits, type Predictor, planGroups } from '../planning/planner.js';
 import type { IdleClock } from '../session/idle-clock.js';
-import type { SessionClient } from '../session/session-client.js';
 import type { SessionPool } from '../session/session-pool.js';
 import type { AloneGate } from '../stalls/alone-gate.js';
 import type { ItemPool } from './item-pool.js';
@@ -123,11 +122,10 @@ export class Dispatcher {
       }
       const limits = this.#limits(now);
       const bulkMayRun = limits.bulkRunMs === undefined || (idle && this.#bulkRuns < this.#mostBulkRuns);
-      const behindBulk = bulkMayRun ? undefined : this.#bulkSlot();
       const groups = planGroups(pool.items, limits, this.#runCost());
       const group = groups.find(([first]) => {
         if (first?.alone) return this.parts.gate.free;
-        return bulkMayRun || behindBulk !== undefined || !first?.bulk;
+        return bulkMayRun || !first?.bulk;
       });
       // An item that runs alone never waits in a slot: its marker would charge it with the run before it. Until a session
       // is idle no slot is filled, or none would ever be.
@@ -138,14 +136,8 @@ export class Dispatcher {
       }
       this.parts.metrics.windowClosed.inc({ model: this.parts.model, reason: state });
       pool.take(group);
-      this.#start(group, group[0]?.bulk ? behindBulk : undefined);
+      this.#start(group);
     }
-  }
-
-  /** Where bulk items may wait behind their like, as long as nothing else does: no other session is kept from other work. */
-  #bulkSlot(): SessionClient | undefined {
-    const { pool, batching, runner } = this.parts;
-    return batching.prefetch && pool.isBulk ? runner.bulkSlot : undefined;
   }
 
   /** Tells that interactive work came. `now`: epoch ms of Redis's clock. */
@@ -200,10 +192,10 @@ export class Dispatcher {
     return Math.max(1, Math.floor(this.parts.sessions.clients.length / 2));
   }
 
-  #start(group: HeldItem[], client?: SessionClient): void {
+  #start(group: HeldItem[]): void {
     const bulk = group.some((item) => item.bulk) ? 1 : 0;
     this.#bulkRuns += bulk;
-    void this.parts.runner.run(group, client).finally(() => {
+    void this.parts.runner.run(group).finally(() => {
       this.#bulkRuns -= bulk;
       this.onProgress();
       this.pump();

@@ -6,7 +6,6 @@ export class ItemPool {
   #size = 0;
   #ms = 0;
   #bulkMs = 0;
-  #bulkItems = 0;
 
   /** `itemMs`: predicted ms that an item of a size adds to a run. */
   constructor(private readonly itemMs: (size: number) => number) {}
@@ -28,11 +27,6 @@ export class ItemPool {
   /** The same of bulk items. */
   get bulkMs(): number {
     return this.#bulkMs;
-  }
-
-  /** Whether nothing but bulk items waits. */
-  get isBulk(): boolean {
-    return this.#bulkItems === this.#items.size;
   }
 
   get items(): readonly HeldItem[] {
@@ -70,8 +64,6 @@ export class ItemPool {
     const ms = sign * this.itemMs(item.size);
     this.#size += sign * item.size;
     this.#ms += ms;
-    if (!item.bulk) return;
-    this.#bulkMs += ms;
-    this.#bulkItems += sign;
+    if (item.bulk) this.#bulkMs += ms;
   }
 }

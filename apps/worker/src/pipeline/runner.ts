@@ -67,22 +67,11 @@ export class Runner {
     }
   }
 
-  /** A session that runs bulk items, with room for a batch behind them. */
-  get bulkSlot(): SessionClient | undefined {
-    for (const { group, run } of this.#flights) {
-      if (group[0]?.bulk && this.parts.sessions.hasSlot(run.client)) return run.client;
-    }
-    return undefined;
-  }
-
-  /**
-   * Runs a group to its end. For an item that runs alone the caller took the gate and reserved a session.
-   * @param client the session, where it must be that one.
-   */
-  async run(group: readonly HeldItem[], client?: SessionClient): Promise<void> {
+  /** Runs a group to its end. For an item that runs alone the caller took the gate and reserved a session. */
+  async run(group: readonly HeldItem[]): Promise<void> {
     const alone = group.find((item) => item.alone);
     if (!alone) {
-      await this.#runGroup(group, client);
+      await this.#runGroup(group);
       return;
     }
     try {
@@ -103,7 +92,7 @@ export class Runner {
    * Runs a group; if the model fails on it, halves it until only the culprits fail.
    * @returns false when its thread died in it.
    */
-  async #runGroup(items: readonly HeldItem[], client?: SessionClient): Promise<boolean> {
+  async #runGroup(items: readonly HeldItem[]): Promise<boolean> {
     const { task, sessions, settler, curve, clock, metrics, model } = this.parts;
     const now = clock.now();
     const group = items.filter((item) => this.#worthRunning(item, now));
@@ -128,9 +117,7 @@ export class Runner {
         limitMs: Math.max(this.parts.maxRunMs, MOST_PREDICTIONS * predictedMs),
         predictedMs,
       };
-      const run = group[0]?.alone
-        ? sessions.startReserved(inputs, limits)
-        : sessions.start(inputs, limits, client);
+      const run = group[0]?.alone ? sessions.startReserved(inputs, limits) : sessions.start(inputs, limits);
       flight = { group, run };
       this.#flights.add(flight);
       metrics.sessionsBusy.set({ model }, sessions.busy);

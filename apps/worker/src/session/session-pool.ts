@@ -50,7 +50,7 @@ export class SessionPool {
    */
   get nextInMs(): number | undefined {
     const next = this.#next;
-    return next && this.hasSlot(next) ? next.leftMs : undefined;
+    return next && this.#hasSlot(next) ? next.leftMs : undefined;
   }
 
   /** Runs on the thread that gets to it first. */
@@ -58,8 +58,9 @@ export class SessionPool {
     return this.start(inputs).result;
   }
 
-  /** As {@link run}; tells where it runs at once. @param client the thread, where it must be that one. */
-  start(inputs: WireTensor[], limits?: RunLimits, client = this.#next): RunHandle {
+  /** As {@link run}; tells where it runs at once. */
+  start(inputs: WireTensor[], limits?: RunLimits): RunHandle {
+    const client = this.#next;
     if (!client) throw new Error('a pool without sessions');
     return { client, ...client.start(inputs, limits) };
   }
@@ -85,8 +86,7 @@ export class SessionPool {
     return !client.dead && client !== this.#reserved;
   }
 
-  /** Whether a thread takes another batch. */
-  hasSlot(client: SessionClient): boolean {
+  #hasSlot(client: SessionClient): boolean {
     return client.inFlight < SLOTS && this.#open(client);
   }
 
@@ -98,7 +98,7 @@ export class SessionPool {
   }
 
   #isBefore(client: SessionClient, other: SessionClient): boolean {
-    if (this.hasSlot(client) !== this.hasSlot(other)) return this.hasSlot(client);
+    if (this.#hasSlot(client) !== this.#hasSlot(other)) return this.#hasSlot(client);
     if (client.inFlight !== other.inFlight) return client.inFlight < other.inFlight;
     return client.leftMs < other.leftMs;
   }
