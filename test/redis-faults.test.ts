@@ -99,6 +99,23 @@ describe('a Redis that is there but of no use', () => {
     await until(answered);
   });
 
+  it('holds up nobody who only asks: 503 to what was asked just before it fell silent', async () => {
+    let isAwake = false;
+    const sleeping = redis.call('DEBUG', 'SLEEP', '5').then(() => {
+      isAwake = true;
+    });
+    const paths = ['/v1/jobs', '/v1/files', '/v1/batches', '/v1/jobs/00000000-0000-4000-8000-000000000000'];
+    const answers = await Promise.all(paths.map((path) => fetch(cluster.url + path)));
+    expect(isAwake).to.equal(false);
+    for (const answer of answers) {
+      expect(answer.status).to.equal(503);
+      expect(answer.headers.get('retry-after')).to.equal('1');
+    }
+    await sleeping;
+    await until(answered);
+    expect((await fetch(`${cluster.url}/v1/jobs`)).status).to.equal(200);
+  });
+
   it('is refused work for with 503 while it loads its data, and keeps what was accepted before', async () => {
     const commands = Number(/^total_commands_processed:(\d+)/m.exec(await redis.info('stats'))?.[1]);
     await cluster.redis.stop();

@@ -38,6 +38,8 @@ export function renderError(error: MillraceError, { door, requestId }: RequestCo
 /** The last handler: writes an error in the shape of the door that the request took. */
 export function errorHandler(clock: RedisClock, logger: Logger): ErrorRequestHandler {
   return (thrown: unknown, _req, res, _next) => {
+    // It was given up, and told so, before its handler came to this.
+    if (res.writableEnded) return;
     const context = contextOf(res);
     const error = toMillraceError(thrown);
     noteError(error, context, logger);

@@ -41,6 +41,8 @@ export function timingsOf(stamps: Stamps, received: number, now: number): Timing
  * Every answer with 429 or 503 has Retry-After.
  */
 export function respond(res: Response, answer: Answer, timings: readonly Timing[]): void {
+  // Given up meanwhile.
+  if (res.headersSent) return;
   const { body, contentType } = answer;
   const { compression } = contextOf(res).sending;
   const bytes = typeof body === 'string' ? Buffer.byteLength(body) : body.byteLength;

@@ -1,12 +1,34 @@
 import { MillraceError } from '@millrace/shared';
-import type { ErrorRequestHandler, RequestHandler } from 'express';
+import type { ErrorRequestHandler, RequestHandler, Response } from 'express';
 
 /** Names of the errors with which ioredis tells that Redis can't be asked. */
 const REDIS_ERRORS = new Set(['Error', 'AbortError', 'InterruptError', 'MaxRetriesPerRequestError']);
 
-/** First handler: a Redis that hangs would hold up whoever asks until its connection is given up. */
+/** What only asks, and may be given up in the middle; anything else may have been done. */
+const READS = new Set(['GET', 'HEAD']);
+/** How often a question that waits looks whether Redis still answers, in ms. */
+const LOOK_MS = 250;
+
+/** First handler: a Redis that is away, or hangs, holds up nobody who asks. */
 export function requireRedis(isReady: () => boolean): RequestHandler {
-  return (_req, _res, next) => next(isReady() ? undefined : unavailable());
+  return (req, res, next) => {
+    if (!isReady()) {
+      next(unavailable());
+      return;
+    }
+    if (READS.has(req.method)) giveUpWith(res, isReady, () => next(unavailable()));
+    next();
+  };
+}
+
+/** Gives up on an answer that has not begun, if Redis falls silent. What its handler comes to later is dropped. */
+function giveUpWith(res: Response, isReady: () => boolean, giveUp: () => void): void {
+  const timer = setInterval(() => {
+    if (!res.headersSent && isReady()) return;
+    clearInterval(timer);
+    if (!res.headersSent) giveUp();
+  }, LOOK_MS);
+  res.once('close', () => clearInterval(timer));
 }
 
 /** Last handler of a router: what Redis throws that is away, as who asks is told of it. */
