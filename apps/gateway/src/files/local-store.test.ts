@@ -54,6 +54,22 @@ describe('files in a folder', () => {
     expect(await readdir(at)).to.deep.equal(['.000000.alive.tmp']);
   });
 
+  it('are not swept away while they are written, whatever the clock of a process says', async () => {
+    const { now } = Date;
+    async function* slowly(): AsyncGenerator<Buffer> {
+      yield Buffer.from('first');
+      Date.now = () => now() + 24 * 3600_000;
+      try {
+        await listed(store, 'files/slow/');
+      } finally {
+        Date.now = now;
+      }
+      yield Buffer.from('last');
+    }
+    expect(await store.put('files/slow/a', slowly())).to.equal(9);
+    await store.remove(['files/slow/a']);
+  });
+
   it('are unavailable where their folder is none', async () => {
     await writeFile(join(folder, 'a-file'), '');
     const none = new LocalStore(join(folder, 'a-file'));

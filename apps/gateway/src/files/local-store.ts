@@ -105,7 +105,23 @@ export class LocalStore implements FileStore {
       const found = await stat(path).catch(() => undefined);
       if (!found?.isFile()) continue;
       if (!TEMPORARY.test(entry.name)) yield { key, bytes: found.size, modifiedAt: found.mtimeMs };
-      else if (Date.now() - found.mtimeMs > ABANDONED_MS) await unlink(path).catch(() => undefined);
+      else if (await this.#isAbandoned(found.mtimeMs)) await unlink(path).catch(() => undefined);
+    }
+  }
+
+  /** Whether something half written is so old that nobody writes it any more. */
+  async #isAbandoned(modifiedAt: number): Promise<boolean> {
+    if (Date.now() - modifiedAt <= ABANDONED_MS) return false;
+    // The clock of this process may be wrong: the storage's counts.
+    const probe = join(this.#root, `.${randomUUID()}.tmp`);
+    try {
+      await (await begin(probe)).close();
+      return (await stat(probe)).mtimeMs - modifiedAt > ABANDONED_MS;
+    } catch {
+      // Full, or gone meanwhile: the next look tells.
+      return false;
+    } finally {
+      await unlink(probe).catch(() => undefined);
     }
   }
 

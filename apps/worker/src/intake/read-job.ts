@@ -95,12 +95,3 @@ async function readPayload(queue: string, part: Part, redis: Redis): Promise<Buf
   if (!payload) throw new MillraceError('internal', 'The input of this part is no longer stored.');
   return payload;
 }
-
-/** The requests that a job carries, as far as they can be told of data that is not validated yet. */
-export function requestIdsOf(data: unknown): string[] {
-  const parts = (data as { parts?: unknown } | null)?.parts;
-  if (!Array.isArray(parts)) return [];
-  return parts
-    .map((part: { requestId?: unknown } | null) => part?.requestId)
-    .filter((id) => typeof id === 'string');
-}

@@ -14,6 +14,7 @@ import type { Cancellations } from '../intake/cancellations.js';
 import type { HeldItem, HeldJob } from '../intake/held-job.js';
 import type { FetchedJob, JobConsumer } from '../intake/job-consumer.js';
 import { readJob } from '../intake/read-job.js';
+import { isBulk, itemsOf, sidePayloadBytesOf } from '../intake/unread-job.js';
 import type { CostCurve } from '../planning/cost-curve.js';
 import type { RunMarkers } from '../stalls/markers.js';
 import { prepareItems } from '../tasks/prepare-items.js';
@@ -31,6 +32,8 @@ const MEAN_WEIGHT = 0.05;
 const MOST_JOBS = 128;
 /** What is held ahead grows so with each fetch that brings all it asked for, and is the least again with the first that doesn't. */
 const AHEAD_GROWTH = 1.5;
+/** While inputs of so many bytes are held, no more is held than the least: they are in Redis as well. */
+const MOST_AHEAD_BYTES = 32 * 1024 * 1024;
 /** While some comes, no bulk work is fetched on top of so much that waits for a session, in predicted ms. */
 const BULK_HELD_MS = 5;
 /** How often other work is looked for then, in ms. */
@@ -128,8 +131,8 @@ export class IntakeLoop {
         const jobs = await this.parts.consumer.fetch(most);
         this.#failingSince = undefined;
         const { prefetchMs, leastAheadMs } = this.parts;
-        this.#wantedMs =
-          jobs.length < most ? leastAheadMs : Math.min(prefetchMs, this.#wantedMs * AHEAD_GROWTH);
+        const more = jobs.length === most && this.#heldBytes < MOST_AHEAD_BYTES;
+        this.#wantedMs = more ? Math.min(prefetchMs, this.#wantedMs * AHEAD_GROWTH) : leastAheadMs;
         this.parts.metrics.jobsHeld.set({ model: this.parts.model.name }, this.parts.consumer.held);
         if (jobs.length > 0) this.#accept(jobs);
       } catch (error) {
@@ -186,6 +189,10 @@ export class IntakeLoop {
     const waiting = await Promise.race([consumer.waitingBefore(PRIORITIES.bulk).catch(() => 0), stopped]);
     if (waiting > 0) return Math.min(waiting, this.#jobsIn(roomMs));
     return this.#bulkMs <= BULK_HELD_MS ? 1 : 0;
+  }
+
+  get #heldBytes(): number {
+    return this.parts.consumer.heldJobs.reduce((sum, job) => sum + sidePayloadBytesOf(job), 0);
   }
 
   /** Predicted ms of bulk work that is held and does not run. */
@@ -369,15 +376,4 @@ export class IntakeLoop {
     }
     return false;
   }
-}
-
-/** Items in a fetched job, as far as it can be told before it is validated. */
-function itemsOf({ job }: FetchedJob): number {
-  const parts: unknown = (job.data as { parts?: unknown } | undefined)?.parts;
-  if (!Array.isArray(parts)) return 1;
-  return parts.reduce((sum: number, part: { count?: unknown } | null) => sum + (Number(part?.count) || 1), 0);
-}
-
-function isBulk({ job }: FetchedJob): boolean {
-  return (job.opts.priority ?? 0) >= PRIORITIES.bulk;
 }

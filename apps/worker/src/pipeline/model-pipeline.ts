@@ -11,7 +11,7 @@ import { Aging } from '../intake/aging.js';
 import { Arrivals } from '../intake/arrivals.js';
 import { Cancellations } from '../intake/cancellations.js';
 import { type FetchedJob, JobConsumer } from '../intake/job-consumer.js';
-import { requestIdsOf } from '../intake/read-job.js';
+import { requestIdsOf } from '../intake/unread-job.js';
 import type { ServedModel } from '../models/served-model.js';
 import { ReplyPublisher } from '../replies/reply-publisher.js';
 import { IdleClock } from '../session/idle-clock.js';
