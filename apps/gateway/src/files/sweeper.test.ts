@@ -105,6 +105,18 @@ describe('the sweeping of files', () => {
     expect(await left()).to.deep.equal(spared.sort());
   });
 
+  it('takes nothing for old because its own clock is wrong', async () => {
+    const young = await object(`files/${newFileId()}/0`);
+    const { now } = Date;
+    Date.now = () => now() + 2 * DAY_MS;
+    try {
+      expect((await sweeper.sweep()).objects).to.equal(0);
+    } finally {
+      Date.now = now;
+    }
+    expect(await left()).to.deep.equal([young]);
+  });
+
   it('spares, however old, what is held for a file in the making, until it is adopted', async () => {
     const id = newFileId();
     const stale = await object(`files/${id}/0-1`, 3 * DAY_MS);

@@ -2,7 +2,7 @@ import { FILES_SWEEP_KEY, type Logger } from '@millrace/shared';
 import type { Redis } from 'ioredis';
 import { FILES_PREFIX, type FileRecord, fileOfKey } from './file-record.js';
 import type { FileRecords } from './file-records.js';
-import type { FileStore, StoredObject } from './store.js';
+import type { FileStore } from './store.js';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -90,7 +90,10 @@ export class FileSweeper {
   }
 
   async #unnamed(): Promise<number> {
-    const { store } = this.#parts;
+    const { store, redis } = this.#parts;
+    // Not by this process's own clock: one that is wrong would have others lose what they are writing.
+    const [seconds] = await redis.time();
+    const oldest = Number(seconds) * 1000 - UNNAMED_MS;
     let objects = 0;
     let old: string[] = [];
     const removeOld = async (): Promise<void> => {
@@ -101,17 +104,13 @@ export class FileSweeper {
     const named = new NamedObjects(this.#parts.records);
     for await (const object of store.list(FILES_PREFIX)) {
       if (this.#stopped) break;
-      if (!isOld(object) || (await named.has(object.key))) continue;
+      if (object.modifiedAt >= oldest || (await named.has(object.key))) continue;
       old.push(object.key);
       if (old.length === MOST) await removeOld();
     }
     await removeOld();
     return objects;
   }
-}
-
-function isOld({ modifiedAt }: StoredObject): boolean {
-  return Date.now() - modifiedAt > UNNAMED_MS;
 }
 
 /** Which objects a record names. Those of one file come one after another. */
