@@ -16,7 +16,9 @@ export function requireRedis(isReady: () => boolean): RequestHandler {
       next(unavailable());
       return;
     }
-    if (READS.has(req.method)) giveUpWith(res, isReady, () => next(unavailable()));
+    // Who asks to wait for a change waits through it, as long as he said.
+    const waits = req.query.wait !== undefined;
+    if (READS.has(req.method) && !waits) giveUpWith(res, isReady, () => next(unavailable()));
     next();
   };
 }
