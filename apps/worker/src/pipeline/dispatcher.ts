@@ -31,7 +31,7 @@ export class Dispatcher {
   #draining = false;
   #stopped = false;
   #interactiveAt = Number.NEGATIVE_INFINITY;
-  /** Runs with bulk items in them that have not ended. */
+  /** Runs that have not ended and were started for the bulk items in them. */
   #bulkRuns = 0;
   /** Called whenever items left the pool or a session became free. */
   onProgress: () => void = () => undefined;
@@ -121,11 +121,11 @@ export class Dispatcher {
         return;
       }
       const limits = this.#limits(now);
-      const bulkMayRun = limits.bulkRunMs === undefined || (idle && this.#bulkRuns < this.#mostBulkRuns);
-      const groups = planGroups(pool.items, limits, this.#runCost());
-      const group = groups.find(([first]) => {
-        if (first?.alone) return this.parts.gate.free;
-        return bulkMayRun || !first?.bulk;
+      const apart = limits.bulkRunMs !== undefined;
+      const runCost = this.#runCost();
+      const group = planGroups(pool.items, limits, runCost).find((each) => {
+        if (each[0]?.alone) return this.parts.gate.free;
+        return !apart || !each[0]?.bulk || (idle && this.#bulkMayRun(each, limits, runCost));
       });
       // An item that runs alone never waits in a slot: its marker would charge it with the run before it. Until a session
       // is idle no slot is filled, or none would ever be.
@@ -136,7 +136,7 @@ export class Dispatcher {
       }
       this.parts.metrics.windowClosed.inc({ model: this.parts.model, reason: state });
       pool.take(group);
-      this.#start(group);
+      this.#start(group, apart ? group[0]?.bulk === true : group.some(({ bulk }) => bulk));
     }
   }
 
@@ -187,13 +187,18 @@ export class Dispatcher {
     if (dropped.length > 0) this.onProgress();
   }
 
-  /** While interactive work comes, half of the sessions are left to it: it would wait for a run of bulk items to end. */
-  get #mostBulkRuns(): number {
-    return Math.max(1, Math.floor(this.parts.sessions.clients.length / 2));
+  /**
+   * While interactive work comes, bulk items have a session for a short run. One that takes long by itself leaves half
+   * of the sessions to that work, which would wait for it to end.
+   */
+  #bulkMayRun(group: readonly HeldItem[], { bulkRunMs = 0 }: GroupLimits, runCost: Predictor): boolean {
+    const largest = group.reduce((most, item) => Math.max(most, item.size), 0);
+    const mostLong = Math.max(1, Math.floor(this.parts.sessions.clients.length / 2));
+    return this.#bulkRuns < mostLong || runCost.predictMs(group.length, largest) <= bulkRunMs;
   }
 
-  #start(group: HeldItem[]): void {
-    const bulk = group.some((item) => item.bulk) ? 1 : 0;
+  #start(group: HeldItem[], bulkRun: boolean): void {
+    const bulk = bulkRun ? 1 : 0;
     this.#bulkRuns += bulk;
     void this.parts.runner.run(group).finally(() => {
       this.#bulkRuns -= bulk;

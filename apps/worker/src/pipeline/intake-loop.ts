@@ -34,10 +34,13 @@ const MOST_JOBS = 128;
 const AHEAD_GROWTH = 1.5;
 /** While inputs of so many bytes are held, no more is held than the least: they are in Redis as well. */
 const MOST_AHEAD_BYTES = 32 * 1024 * 1024;
-/** While some comes, no bulk work is fetched on top of so much that waits for a session, in predicted ms. */
-const BULK_HELD_MS = 5;
-/** How often other work is looked for then, in ms. */
-const LOOK_MS = 3;
+/**
+ * While interactive work comes, no bulk work is fetched on top of so much that waits for a session, in predicted ms: enough
+ * to fill up the groups of that work (5 made 13% fewer lines a second).
+ */
+const BULK_HELD_MS = 20;
+/** How often other work is looked for then, in ms, if no run ends before. */
+const LOOK_MS = 6;
 /** Items that need no run of the model and wait to be answered: from so many on, nothing more is fetched. */
 const MOST_RUNLESS = 256;
 /** A job that could not be read this often, for reasons that are not its own, is given up. */
@@ -130,8 +133,8 @@ export class IntakeLoop {
       try {
         const jobs = await this.parts.consumer.fetch(most);
         this.#failingSince = undefined;
-        const { prefetchMs, leastAheadMs } = this.parts;
-        const more = jobs.length === most && this.#heldBytes < MOST_AHEAD_BYTES;
+        const { prefetch, prefetchMs, leastAheadMs } = this.parts;
+        const more = prefetch && jobs.length === most && this.#heldBytes < MOST_AHEAD_BYTES;
         this.#wantedMs = more ? Math.min(prefetchMs, this.#wantedMs * AHEAD_GROWTH) : leastAheadMs;
         this.parts.metrics.jobsHeld.set({ model: this.parts.model.name }, this.parts.consumer.held);
         if (jobs.length > 0) this.#accept(jobs);

@@ -51,7 +51,7 @@ describe('the planner', () => {
     }
   });
 
-  it('keeps bulk items apart and their runs short while interactive ones come', () => {
+  it('keeps runs with bulk items short while interactive ones come, and fills up those of others with them', () => {
     const next = random(7);
     for (const planner of ['cost', 'sorted', 'padding'] as const) {
       const limits = { ...LIMITS, planner, bulkRunMs: 10 };
@@ -61,12 +61,27 @@ describe('the planner', () => {
       }));
       const groups = planGroups(items, limits, CURVE);
       expect(groups.flat()).to.have.members(items);
+      const others = (group: typeof items) => group.filter(({ bulk }) => !bulk);
       for (const group of groups) {
-        expect(new Set(group.map(({ bulk }) => bulk)).size).to.equal(1);
-        if (group[0]?.bulk && group.length > 1) expect(totalMs([group])).to.be.at.most(10);
+        if (group.length > 1 && group.some(({ bulk }) => bulk)) expect(totalMs([group])).to.be.at.most(10);
+        if (others(group).length > 0)
+          expect(totalMs([group])).to.be.at.most(Math.max(10, totalMs([others(group)])));
+        if (others(group).length > 0) expect(group[0]?.bulk).to.equal(false);
       }
-      const firstBulk = groups.findIndex(([first]) => (first as { bulk: boolean }).bulk);
-      expect(groups.slice(firstBulk).every(([first]) => (first as { bulk: boolean }).bulk)).to.equal(true);
+      expect(
+        groups.filter((group) => others(group).length > 0).some((group) => group.some(({ bulk }) => bulk)),
+      ).to.equal(true);
+      // What is more urgent is cut as if there were no bulk items, and all of it comes first.
+      const first = groups.map(others).filter((group) => group.length > 0);
+      expect(first).to.deep.equal(
+        planGroups(
+          items.filter(({ bulk }) => !bulk),
+          limits,
+          CURVE,
+        ),
+      );
+      const firstBulk = groups.findIndex((group) => others(group).length === 0);
+      expect(groups.slice(firstBulk).every((group) => others(group).length === 0)).to.equal(true);
     }
     const together = planGroups(
       [item(8), { ...item(8, 1), bulk: true }],
@@ -74,6 +89,10 @@ describe('the planner', () => {
       CURVE,
     );
     expect(together).to.have.length(1);
+    // The largest that pads nothing, as many as the time allows.
+    const bulk = [4, 8, 16, 20, 24].map((size) => ({ ...item(size, 1), bulk: true }));
+    const [filled] = planGroups([item(20), ...bulk], { ...LIMITS, bulkRunMs: CURVE.predictMs(3, 20) }, CURVE);
+    expect(filled?.map(({ size }) => size)).to.deep.equal([20, 20, 16]);
   });
 
   it('puts every item into exactly one group and keeps the limits, whatever the strategy', () => {

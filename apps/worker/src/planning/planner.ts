@@ -22,8 +22,9 @@ export interface Predictor {
 export interface GroupLimits
   extends Pick<BatchingOptions, 'maxItems' | 'maxCost' | 'planner' | 'sortedItems'> {
   /**
-   * Bulk items run among themselves, and a run of them takes no longer than this by its prediction, in ms, or
-   * is of one item: whoever comes meanwhile waits no longer. Absent: all classes run together.
+   * A run with bulk items takes no longer than this by its prediction, in ms, or is of one item: whoever comes meanwhile
+   * waits no longer. They run among themselves, or in what is left of it by a group of others. Absent: all classes run
+   * together.
    */
   bulkRunMs?: number | undefined;
 }
@@ -39,20 +40,20 @@ export function planGroups<T extends Plannable>(
   curve: Predictor,
 ): T[][] {
   const groups: T[][] = [];
-  const byKey = new Map<string, T[]>();
+  const byKey = new Map<string, { first: T[]; bulk: T[] }>();
   const apart = limits.bulkRunMs !== undefined;
   for (const item of items) {
     if (item.alone) groups.push([item]);
     else {
-      const key = apart && item.bulk ? `bulk ${item.shapeKey}` : item.shapeKey;
-      const same = byKey.get(key);
-      if (same) same.push(item);
-      else byKey.set(key, [item]);
+      const same = byKey.get(item.shapeKey) ?? { first: [], bulk: [] };
+      byKey.set(item.shapeKey, same);
+      (apart && item.bulk ? same.bulk : same.first).push(item);
     }
   }
-  for (const same of byKey.values()) {
-    const longestMs = apart && same[0]?.bulk ? limits.bulkRunMs : undefined;
-    groups.push(...cut(same, limits, curve, longestMs));
+  for (const { first, bulk } of byKey.values()) {
+    const cuts = cut(first, limits, curve);
+    const rest = fillUp(cuts, bulk, limits, curve);
+    groups.push(...cuts, ...cut(rest, limits, curve, limits.bulkRunMs));
   }
   return groups
     .map((group) => ({
@@ -61,6 +62,32 @@ export function planGroups<T extends Plannable>(
     }))
     .sort((a, b) => a.urgency - b.urgency)
     .map(({ group }) => group);
+}
+
+/**
+ * Puts bulk items into groups of others that are shorter than a run of bulk items may be: a run's fixed cost is paid
+ * once, and nothing is padded more, for none is larger than its group's largest.
+ *
+ * @returns the bulk items that are left.
+ */
+function fillUp<T extends Plannable>(
+  groups: readonly T[][],
+  bulk: readonly T[],
+  limits: GroupLimits,
+  curve: Predictor,
+): T[] {
+  const { bulkRunMs: longestMs, maxItems, maxCost } = limits;
+  if (longestMs === undefined || bulk.length === 0) return [...bulk];
+  const left = [...bulk].sort((a, b) => a.size - b.size || b.urgency - a.urgency);
+  for (const group of groups) {
+    const largest = group.reduce((most, item) => Math.max(most, item.size), 0);
+    // The largest that fits comes last among those that do.
+    let end = left.findLastIndex(({ size }) => size <= largest) + 1;
+    const room = (count: number): boolean =>
+      count <= maxItems && count * largest <= maxCost && curve.predictMs(count, largest) <= longestMs;
+    while (end > 0 && room(group.length + 1)) group.push(...left.splice(--end, 1));
+  }
+  return left;
 }
 
 function cut<T extends Plannable>(

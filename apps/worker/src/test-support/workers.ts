@@ -1,4 +1,4 @@
-import { createLogger, loadSettings } from '@millrace/shared';
+import { createLogger, loadSettings, type Settings } from '@millrace/shared';
 import { type RunningWorker, startWorker } from '../worker.js';
 import { TestGateway } from './gateway.js';
 import type { TestModels } from './models.js';
@@ -16,8 +16,11 @@ export function useWorkers() {
       redis.after(() => gateway.close());
       return gateway;
     },
-    /** Serves a model of a folder, a simulated one too. */
-    async worker({ name, modelsDir, cacheDir }: Omit<TestModels, 'remove'>): Promise<RunningWorker> {
+    /** Serves a model of a folder, a simulated one too. `overrides`: settings of this worker. */
+    async worker(
+      { name, modelsDir, cacheDir }: Omit<TestModels, 'remove'>,
+      overrides: Partial<Settings> = {},
+    ): Promise<RunningWorker> {
       const settings = loadSettings(
         {},
         {
@@ -28,6 +31,7 @@ export function useWorkers() {
           dataDir: cacheDir,
           graceMs: 5000,
           allowSimulated: true,
+          ...overrides,
         },
       );
       const worker = await startWorker(settings, createLogger('silent', {}));

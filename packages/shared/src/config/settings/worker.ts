@@ -56,7 +56,7 @@ export const WORKER = {
     env: 'MILLRACE_BULK_RUN_MS',
     flag: 'bulk-run-ms',
     of: 'worker',
-    help: 'Longest predicted run of bulk work while interactive work was seen in the last second, in ms. Lower it where interactive requests must not wait, raise it for more bulk throughput beside them.',
+    help: 'Longest predicted run with bulk work in it while interactive work was seen in the last second, in ms. Lower it where interactive requests must not wait, raise it for more bulk throughput beside them.',
     schema: whole(1).default(10),
   },
   agingMs: {
