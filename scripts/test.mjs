@@ -1,5 +1,5 @@
 // `npm test`: everything that is needed on a fresh clone, then the linters and every test, against a private
-// Redis and a data folder of their own. `npm test -- --grep X` and `npm test -- path/of.test.ts` run a part.
+// Redis and a data folder of their own. `npm test -- --grep X` and `npm test -- PATH` (a test, or a folder of them) run a part.
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ const bin = (name, file) => join(ROOT, 'node_modules', name, file);
 
 // Tests of what was compiled before would tell of other code than this, and push the fault out of sight.
 if (!(await setUp())) end('FAILED: not everything compiles: see above.\n0 passed, 1 failed');
-const { files, options } = parseTestArguments(process.argv.slice(2));
+const { files, options } = testsAskedFor();
 const isPart = files.length > 0 || options.length > 0;
 const folder = mkdtempSync(join(tmpdir(), 'millrace-test-'));
 const countsFile = join(folder, 'counts.json');
@@ -42,6 +42,14 @@ process.once('SIGTERM', () => void finish(143));
 await prepareModels();
 await mocha();
 await finish(undefined);
+
+function testsAskedFor() {
+  try {
+    return parseTestArguments(process.argv.slice(2));
+  } catch (error) {
+    return end(`FAILED: ${error.message}.\n0 passed, 1 failed`);
+  }
+}
 
 async function lint() {
   console.log('Linting...');

@@ -1,17 +1,32 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { ROOT } from './setup.mjs';
 
 const TEST = '.test.ts';
 
-/** Splits what came after `npm test --` into compiled test files and options for mocha. */
+/** The options of mocha that a text to look for follows: it may be called as a folder is. */
+const TEXT_FOLLOWS = new Set(['-g', '--grep', '-f', '--fgrep']);
+
+/**
+ * Splits what came after `npm test --` into compiled test files and options for mocha. A folder stands for the tests
+ * in it.
+ *
+ * @throws Error for a test or a folder of tests that is not there: everything would be run instead.
+ */
 export function parseTestArguments(args) {
   const files = [];
   const options = [];
-  for (const arg of args) {
-    const isFile = arg.endsWith(TEST) && existsSync(resolve(ROOT, arg));
-    if (isFile) files.push(compiled(relative(ROOT, resolve(ROOT, arg))));
-    else options.push(arg);
+  for (const [i, arg] of args.entries()) {
+    const path = relative(ROOT, resolve(ROOT, arg));
+    const isText = arg.startsWith('-') || TEXT_FOLLOWS.has(args[i - 1]);
+    if (!isText && arg.endsWith(TEST)) {
+      if (!existsSync(join(ROOT, path))) throw new Error(`there is no test ${arg}`);
+      files.push(compiled(path));
+    } else if (!isText && statSync(join(ROOT, path), { throwIfNoEntry: false })?.isDirectory()) {
+      const found = testsUnder(path).map(compiled).sort();
+      if (found.length === 0) throw new Error(`there are no tests in ${arg}`);
+      files.push(...found);
+    } else options.push(arg);
   }
   return { files, options };
 }

@@ -11,7 +11,9 @@ export class SegmentBuffer {
   readonly #epoch: number;
   /** Full ones; lines go on from one to the next. */
   #pieces: Buffer[] = [];
-  #piece = NOTHING;
+  #piece: Buffer = NOTHING;
+  /** Those that were written, for the lines to come. */
+  #spare: Buffer[] = [];
   /** Where in the last piece the next line begins. */
   #at = 0;
   #bytes = 0;
@@ -53,11 +55,26 @@ export class SegmentBuffer {
     return taken;
   }
 
+  /**
+   * Takes back pieces that the store has done with. Made anew, they would lie beside the heap until its next large
+   * collection: tens of MB for a batch.
+   */
+  reuse(pieces: readonly Buffer[]): void {
+    for (const { buffer } of pieces) {
+      if (buffer.byteLength === PIECE_BYTES) this.#spare.push(Buffer.from(buffer));
+    }
+  }
+
   /** Ends a piece and begins one that has room for `bytes`. */
   #turn(bytes: number): void {
     if (this.#at > 0) this.#pieces.push(this.#piece.subarray(0, this.#at));
-    this.#piece = bytes > 0 ? Buffer.allocUnsafeSlow(Math.max(bytes, PIECE_BYTES)) : NOTHING;
+    this.#piece = bytes > 0 ? this.#pieceFor(bytes) : NOTHING;
     this.#at = 0;
+  }
+
+  #pieceFor(bytes: number): Buffer {
+    const spare = bytes <= PIECE_BYTES ? this.#spare.pop() : undefined;
+    return spare ?? Buffer.allocUnsafeSlow(Math.max(bytes, PIECE_BYTES));
   }
 }
 
