@@ -58,7 +58,11 @@ interface Entry {
   line: Line;
   items: number;
   bytes: number;
-  answer?: LineAnswer;
+  /**
+   * Writes its answer, once that is there. Done in the line's turn: as text it is three times as large as the values
+   * that it is made of, and while it waited for the lines before it, it would grow old in the heap.
+   */
+  answer?: () => LineAnswer;
 }
 
 /** Runs the lines of a batch behind its checkpoint, and adds their answers to its files in order. */
@@ -70,6 +74,8 @@ export class LineRun {
   readonly #entries: Entry[] = [];
   readonly #stopped = new AbortController();
   #expired = false;
+  /** What goes on writing answers when all else has had its turn. */
+  #writing: NodeJS.Immediate | undefined;
 
   constructor(batch: BatchRecord, parts: LineRunParts) {
     this.#batch = batch;
@@ -124,7 +130,8 @@ export class LineRun {
     this.#entries.push(entry);
     const addressed = this.#address(line);
     if (addressed instanceof LineError) {
-      entry.answer = failedLine(this.#named(line, addressed.customId), addressed.error);
+      const answer = failedLine(this.#named(line, addressed.customId), addressed.error);
+      entry.answer = () => answer;
     }
     this.#window.enter(entry.items, entry.bytes);
     if (addressed instanceof LineError) this.#advance();
@@ -158,7 +165,7 @@ export class LineRun {
         const error = toMillraceError(thrown);
         const passes = PASSING.has(error.code) || (error.spec.retryable && tries < MOST_TRIES);
         if (!passes || error.code === 'cancelled') {
-          entry.answer = this.#refusal(entry, addressed, error);
+          entry.answer = () => this.#refusal(entry, addressed, error);
           break;
         }
         await sleep(Math.min(FIRST_PAUSE_MS * 2 ** (tries - 1), LONGEST_PAUSE_MS), undefined, {
@@ -170,13 +177,13 @@ export class LineRun {
   }
 
   /** @throws what the door or the model has against it, or what may pass. */
-  async #try(entry: Entry, addressed: AddressedLine): Promise<LineAnswer> {
+  async #try(entry: Entry, addressed: AddressedLine): Promise<() => LineAnswer> {
     const { clock, groups } = this.#parts;
     const named = this.#named(entry.line, addressed.customId);
     const leftMs = this.#batch.expiresAt - clock.now();
     if (leftMs <= 0) {
       this.#expired = true;
-      return failedLine(named, new MillraceError('batch_expired'));
+      return () => failedLine(named, new MillraceError('batch_expired'));
     }
     const { request, partial, write } = addressed.read();
     this.#weigh(entry, request.itemCount);
@@ -185,8 +192,14 @@ export class LineRun {
     const result = await groups.run({ ...request, waitMs });
     if (!partial) failIfAnyFailed(result);
     const { received = 0, replied = received } = result.stamps;
-    const body = write(result, timingsOf(result.stamps, received, replied));
-    return answeredLine(named, 200, result.requestId, body);
+    return () => {
+      try {
+        const body = write(result, timingsOf(result.stamps, received, replied));
+        return answeredLine(named, 200, result.requestId, body);
+      } catch (error) {
+        return this.#refusal(entry, addressed, toMillraceError(error));
+      }
+    };
   }
 
   #refusal({ line }: Entry, addressed: AddressedLine, error: MillraceError): LineAnswer {
@@ -204,10 +217,21 @@ export class LineRun {
 
   /** Adds the answers that are there to the files, as far as none is missing before them. */
   #advance(): void {
+    if (this.#writing) return;
     const { writer, metrics } = this.#parts;
+    const turnEnds = performance.now() + TURN_MS;
     for (let entry = this.#entries[0]; entry?.answer; entry = this.#entries[0]) {
+      if (performance.now() >= turnEnds) {
+        this.#writing = setImmediate(() => {
+          this.#writing = undefined;
+          // The next runner writes what this one left.
+          if (!this.#stopped.signal.aborted) this.#advance();
+        });
+        return;
+      }
       this.#entries.shift();
-      const { line, answer, items, bytes } = entry;
+      const { line, items, bytes } = entry;
+      const answer = entry.answer();
       writer.add({ number: line.number, end: line.end, answer });
       metrics.batchLines.inc({ outcome: answer.succeeded ? 'completed' : 'failed' });
       this.#window.leave(items, bytes);
