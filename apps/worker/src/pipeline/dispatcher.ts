@@ -19,8 +19,6 @@ import type { Settler } from './settler.js';
 const RUN_OVERHEAD_MS = 1;
 /** So long after the last interactive item, in ms, bulk runs stay short: more of its kind are likely to come. */
 const INTERACTIVE_MS = 1000;
-/** So long after it, in ms, bulk runs have half of the sessions: while interactive items come one after the other. */
-const HALF_MS = 50;
 
 /**
  * Hands groups of prepared items to sessions. An idle session gets one as soon as the batch window is
@@ -127,7 +125,7 @@ export class Dispatcher {
       const runCost = this.#runCost();
       const group = planGroups(pool.items, limits, runCost).find((each) => {
         if (each[0]?.alone) return this.parts.gate.free;
-        return !apart || !each[0]?.bulk || (idle && this.#bulkMayRun(each, limits, runCost, now));
+        return !apart || !each[0]?.bulk || (idle && this.#bulkMayRun(each, limits, runCost));
       });
       // An item that runs alone never waits in a slot: its marker would charge it with the run before it. Until a session
       // is idle no slot is filled, or none would ever be.
@@ -190,17 +188,11 @@ export class Dispatcher {
   }
 
   /**
-   * While interactive work comes often, half of the sessions are left to it: it would wait for a run of bulk items to
-   * end. Where it comes now and then, only those runs wait that take long, being of one item.
+   * While interactive work comes, bulk items have a session for a short run. One that takes long by itself leaves half
+   * of the sessions to that work, which would wait for it to end.
    */
-  #bulkMayRun(
-    group: readonly HeldItem[],
-    { bulkRunMs = 0 }: GroupLimits,
-    runCost: Predictor,
-    now: number,
-  ): boolean {
+  #bulkMayRun(group: readonly HeldItem[], { bulkRunMs = 0 }: GroupLimits, runCost: Predictor): boolean {
     if (this.#bulkRuns < Math.max(1, Math.floor(this.parts.sessions.clients.length / 2))) return true;
-    if (now - this.#interactiveAt < HALF_MS) return false;
     const largest = group.reduce((most, item) => Math.max(most, item.size), 0);
     return runCost.predictMs(group.length, largest) <= bulkRunMs;
   }

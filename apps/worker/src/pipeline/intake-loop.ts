@@ -40,7 +40,7 @@ const MOST_AHEAD_BYTES = 32 * 1024 * 1024;
  */
 const BULK_HELD_MS = 20;
 /** How often other work is looked for then, in ms, if no run ends before. */
-const LOOK_MS = 6;
+const LOOK_MS = 3;
 /** Items that need no run of the model and wait to be answered: from so many on, nothing more is fetched. */
 const MOST_RUNLESS = 256;
 /** A job that could not be read this often, for reasons that are not its own, is given up. */

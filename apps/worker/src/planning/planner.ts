@@ -23,8 +23,8 @@ export interface GroupLimits
   extends Pick<BatchingOptions, 'maxItems' | 'maxCost' | 'planner' | 'sortedItems'> {
   /**
    * A run with bulk items takes no longer than this by its prediction, in ms, or is of one item: whoever comes meanwhile
-   * waits no longer. They run among themselves, or in what is left of it by a group of others. Absent: all classes run
-   * together.
+   * waits no longer. They run among themselves, or with a group of others that takes less than half of it. Absent: all
+   * classes run together.
    */
   bulkRunMs?: number | undefined;
 }
@@ -64,6 +64,9 @@ export function planGroups<T extends Plannable>(
     .map(({ group }) => group);
 }
 
+/** A group of others is filled up to this share of what a run of bulk items may take: its own items wait for that. */
+const FILLED_SHARE = 0.5;
+
 /**
  * Puts bulk items into groups of others that are shorter than a run of bulk items may be: a run's fixed cost is paid
  * once, and nothing is padded more, for none is larger than its group's largest.
@@ -76,8 +79,9 @@ function fillUp<T extends Plannable>(
   limits: GroupLimits,
   curve: Predictor,
 ): T[] {
-  const { bulkRunMs: longestMs, maxItems, maxCost } = limits;
-  if (longestMs === undefined || bulk.length === 0) return [...bulk];
+  const { bulkRunMs, maxItems, maxCost } = limits;
+  if (bulkRunMs === undefined || bulk.length === 0) return [...bulk];
+  const longestMs = FILLED_SHARE * bulkRunMs;
   const left = [...bulk].sort((a, b) => a.size - b.size || b.urgency - a.urgency);
   for (const group of groups) {
     const largest = group.reduce((most, item) => Math.max(most, item.size), 0);
