@@ -59,6 +59,8 @@ export class HeldPart {
   readonly batches = new Set<string>();
   /** Its own, or its job's where that was raised for having waited long. */
   readonly priority: number;
+  /** Its reply is stored. */
+  replied = false;
   /** Why none of its items can be run. */
   fault: ItemFault | undefined;
   #open: number;
@@ -95,6 +97,7 @@ export class HeldPart {
   skip(): void {
     for (const item of this.items) item.outcome ??= { status: 'cancelled' };
     this.#open = 0;
+    this.replied = true;
   }
 
   /** The latest time of a stage among the part's items. */
@@ -115,7 +118,7 @@ function rawItems(inputs: readonly Tensor[], { count, operation, parameters }: P
   return items.map((inputs) => ({ operation, parameters, inputs }));
 }
 
-/** A job that this worker holds: it completes when all items of all its parts are settled. */
+/** A job that this worker holds: it completes with the reply of its last part. */
 export class HeldJob {
   readonly parts: HeldPart[] = [];
 
@@ -128,8 +131,8 @@ export class HeldJob {
     return this.fetched.job.id ?? '';
   }
 
-  get settled(): boolean {
-    return this.parts.every((part) => part.settled);
+  get replied(): boolean {
+    return this.parts.every((part) => part.replied);
   }
 
   addPart(data: Part, inputs: readonly Tensor[]): HeldPart {

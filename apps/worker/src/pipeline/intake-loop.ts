@@ -362,7 +362,7 @@ export class IntakeLoop {
       const generation = replyGeneration(stored[i]);
       if (generation !== undefined && generation >= part.data.generation) part.skip();
     }
-    if (job.settled) {
+    if (job.replied) {
       await consumer.complete(job.fetched);
       return true;
     }

@@ -1,6 +1,7 @@
 import { type JobData, replyKey } from '@millrace/shared';
 import { expect } from 'chai';
 import { faultyAnswers, faultyModels, faultyTensors } from '../test-support/faulty-model.js';
+import type { TestGateway } from '../test-support/gateway.js';
 import { until } from '../test-support/redis.js';
 import { metricOf, useWorkers } from '../test-support/workers.js';
 
@@ -35,17 +36,36 @@ describe('a reply that Redis does not take', function () {
     expect(header.attempt).to.equal(1);
   });
 
-  it('keeps no worker from ending in order, though another part of its job runs', async () => {
-    const { gateway, worker, count } = await serve();
+  /** A job of two parts, sent; the reply of the first can't be stored until that is mended. */
+  async function sendTwo(gateway: TestGateway) {
     const [first, second] = [1, 2].map((value) => gateway.job(faultyTensors({ value })));
     const parts = [...(first?.parts ?? []), ...(second?.parts ?? [])];
-    const [part] = parts;
+    const requestId = parts[0]?.requestId ?? '';
+    const key = replyKey(gateway.queueName, requestId, 0);
     // Not what belongs there, so that the script fails.
-    const key = replyKey(gateway.queueName, part?.requestId ?? '', 0);
     await gateway.redis.hset(key, 'field', 'value');
-    void gateway.send({ ...first, parts } as JobData, part?.requestId ?? '');
+    const reply = gateway.send({ ...first, parts } as JobData, requestId);
+    return { reply, mend: () => gateway.redis.del(key) };
+  }
+
+  it('keeps no worker from ending in order, though another part of its job runs', async () => {
+    const { gateway, worker, count } = await serve();
+    const { mend } = await sendTwo(gateway);
     await until(async () => (await count('items_total', 'ok')) === 1);
     expect(await worker.drain()).to.equal('exit');
-    await gateway.redis.del(key);
+    await mend();
+  });
+
+  it('is made again, though another part of its job was answered', async () => {
+    const { gateway, count } = await serve();
+    const { reply, mend } = await sendTwo(gateway);
+    await until(async () => (await count('items_total', 'ok')) === 2);
+    await mend();
+    const { header, outputs } = await reply;
+    expect(faultyAnswers(outputs)).to.deep.equal([1]);
+    expect(header.attempt).to.equal(2);
+    await until(async () => (await gateway.queue.getCompletedCount()) === 1);
+    // The other part was not run again.
+    expect(await count('items_total', 'ok')).to.equal(3);
   });
 });

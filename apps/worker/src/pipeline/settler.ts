@@ -71,7 +71,7 @@ export class Settler {
     this.#logger = parts.logger;
   }
 
-  /** Settles an item; with its part's last one the reply goes out, with its job's last one the job ends. */
+  /** Settles an item; with its part's last one the reply goes out, with its job's last reply the job ends. */
   settle(item: HeldItem, outcome: ItemOutcome, output?: ItemOutput[]): void {
     if (item.settled) return;
     this.#metrics.items.inc({ model: this.#model.name, outcome: outcome.status });
@@ -93,7 +93,9 @@ export class Settler {
     for (const { name, ms } of spans(reply.header.stamps)) {
       this.#metrics.stageSeconds.observe({ model: this.#model.name, stage: name }, ms / 1000);
     }
-    if (part.job.settled) await this.#finishJob(part.job);
+    part.replied = true;
+    // Each part gets here once, and only the last one finds all replied: the job is finished once.
+    if (part.job.replied) await this.#finishJob(part.job);
   }
 
   /**
