@@ -6,7 +6,7 @@ import {
   type Settings,
   StartupError,
 } from '@millrace/shared';
-import type { CostCurve } from '../planning/cost-curve.js';
+import type { CostCurve, CurvePoint } from '../planning/cost-curve.js';
 import type { CurveKey, CurveStore } from '../planning/curve-store.js';
 import { type MeasuredCurve, measureCurve } from '../planning/measure-curve.js';
 import { ONNXRUNTIME_VERSION, SessionPool } from '../session/session-pool.js';
@@ -17,6 +17,9 @@ import { TextEmbedding } from '../tasks/text-embedding.js';
 import { TuningStore } from '../tuning/tuning-store.js';
 import { checkSignature } from './check-signature.js';
 import type { PreparedModel } from './prepare.js';
+
+/** A run that takes longer, in ms, is not made only for the memory that it needs. */
+const MOST_MEMORY_RUN_MS = 500;
 
 /** A model loaded into its sessions and warm. */
 export class ServedModel {
@@ -56,7 +59,8 @@ export class ServedModel {
     if (first) checkSignature(manifest, first.signature);
     const task = taskOf(prepared, preprocess);
     await warmUp(task, sessions);
-    const { curve } = await curveOf(prepared, task, sessions, options, curves);
+    const { curve, points } = await curveOf(prepared, task, sessions, options, curves);
+    await takeMemory(task, sessions, points);
     return new ServedModel(manifest, task, sessions, curve, options);
   }
 
@@ -151,6 +155,23 @@ async function warmUp(task: Task, sessions: SessionPool): Promise<void> {
   for (const size of [sizes[0] ?? 1, sizes[Math.floor(sizes.length / 2)] ?? 1]) {
     await Promise.all(sessions.clients.map((client) => client.run(task.assemble([task.sample(size)]))));
   }
+}
+
+/**
+ * Every session runs the largest group that the curve was measured with. onnxruntime keeps the memory of its largest run:
+ * so a worker has its size from the start, and does not grow for half an hour by every burst larger than those before.
+ */
+async function takeMemory(task: Task, sessions: SessionPool, points: readonly CurvePoint[]): Promise<void> {
+  const cost = ({ batch, size }: CurvePoint): number => batch * size;
+  const largest = points
+    .filter(({ ms }) => ms <= MOST_MEMORY_RUN_MS)
+    .reduce<CurvePoint | undefined>(
+      (most, each) => (most && cost(most) >= cost(each) ? most : each),
+      undefined,
+    );
+  if (!largest) return;
+  const group = Array.from({ length: largest.batch }, () => task.sample(largest.size));
+  await Promise.all(sessions.clients.map((client) => client.run(task.assemble(group))));
 }
 
 /** The curve stored for this model and machine, or measured now and stored. */

@@ -27,6 +27,8 @@ function ortOptions(session: SessionOptions, device: 'cpu' | 'cuda'): InferenceS
     interOpNumThreads: 1,
     executionMode: 'sequential',
     enableCpuMemArena: true,
+    // Made for inputs of one shape: groups have any, and each would have one block laid out for it beside what others use.
+    enableMemPattern: false,
     ...(options.profilePrefix ? { enableProfiling: true, profileFilePrefix: options.profilePrefix } : {}),
     // Failures come back as errors; onnxruntime's own lines would put clients' inputs into the log.
     logSeverityLevel: 4,
