@@ -131,7 +131,6 @@ export class CheckpointWriter {
     if (written !== segment.bytes) {
       throw new MillraceError('internal', undefined, {}, { cause: new Error(`${segment.key} is cut short`) });
     }
-    buffer.reuse(pieces);
     return [segment];
   }
 }

@@ -12,8 +12,6 @@ export class SegmentBuffer {
   /** Full ones; lines go on from one to the next. */
   #pieces: Buffer[] = [];
   #piece: Buffer = NOTHING;
-  /** Those that were written, for the lines to come. */
-  #spare: Buffer[] = [];
   /** Where in the last piece the next line begins. */
   #at = 0;
   #bytes = 0;
@@ -55,26 +53,11 @@ export class SegmentBuffer {
     return taken;
   }
 
-  /**
-   * Takes back pieces that the store has done with. Made anew, they would lie beside the heap until its next large
-   * collection: tens of MB for a batch.
-   */
-  reuse(pieces: readonly Buffer[]): void {
-    for (const { buffer } of pieces) {
-      if (buffer.byteLength === PIECE_BYTES) this.#spare.push(Buffer.from(buffer));
-    }
-  }
-
   /** Ends a piece and begins one that has room for `bytes`. */
   #turn(bytes: number): void {
     if (this.#at > 0) this.#pieces.push(this.#piece.subarray(0, this.#at));
-    this.#piece = bytes > 0 ? this.#pieceFor(bytes) : NOTHING;
+    this.#piece = bytes > 0 ? Buffer.allocUnsafeSlow(Math.max(bytes, PIECE_BYTES)) : NOTHING;
     this.#at = 0;
-  }
-
-  #pieceFor(bytes: number): Buffer {
-    const spare = bytes <= PIECE_BYTES ? this.#spare.pop() : undefined;
-    return spare ?? Buffer.allocUnsafeSlow(Math.max(bytes, PIECE_BYTES));
   }
 }
 
