@@ -13,7 +13,7 @@ describe('an Idempotency-Key whose gateway was killed', () => {
     await runner.clean();
   });
 
-  it('lets a retry at another gateway take over and run', async () => {
+  it('lets a retry at another gateway take over and run, though it has little time itself', async () => {
     const model = uniqueName('takeover');
     let arrived = 0;
     const worker = await harness.worker(textModel(model), {
@@ -27,7 +27,7 @@ describe('an Idempotency-Key whose gateway was killed', () => {
     const [, url] = await doomed.says(/serves (http:\S+?)\. /);
     const other = await harness.gateway({ models: [model] });
     const headers = { 'idempotency-key': randomUUID() };
-    const body = { inputs: 'a' };
+    const body = { inputs: 'a', waitMs: 2500 };
     const first = post(`${url}/v1/models/${model}/predict`, body, headers).then(
       () => 'answered',
       () => 'broken',

@@ -2,8 +2,11 @@ import type { LinkWatch } from '@millrace/shared';
 import type { Redis } from 'ioredis';
 import type { Answer } from '../http/respond.js';
 
-/** How long a gateway may be silent before its running request counts as lost with it, in ms. */
-export const LEASE_MS = 3000;
+/**
+ * How long a gateway may be silent before its running request counts as lost with it, in ms. A retry waits so long for one
+ * that died: 3000 was all the time of a client that had said 3 s.
+ */
+export const LEASE_MS = 2000;
 /** A larger answer is not kept: a retry of its request runs again. */
 const MAX_KEPT_BYTES = 1024 * 1024;
 
